@@ -1,0 +1,1 @@
+"""Remembrancer: a memory service for AI-agent back ends."""

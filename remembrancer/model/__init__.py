@@ -1,0 +1,1 @@
+"""Plain domain rules: no gRPC, no Redis, no other I/O."""

@@ -1,0 +1,1 @@
+"""The partition store in Redis or Valkey: records, vectors, feed, sessions, ledgers."""

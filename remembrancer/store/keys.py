@@ -1,0 +1,102 @@
+"""Names of everything in the store.
+
+All keys of one partition share the hash tag `{P}`, so that one script can touch them on a cluster too. `P` is a digest,
+so scope parts can hold anything without keys colliding.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+
+CURRENT_MODEL = "rm:model"
+"""String: id of the model whose vectors serve."""
+
+SCOPES = "rm:scopes"
+"""Hash: partition digest -> canonical scope; written before a partition's first record."""
+
+
+def digest(*parts: str | bytes) -> str:
+    """Return 26 characters of [a-z2-7]: 128 bits of SHA-256 over the length-prefixed parts (no two lists collide)."""
+    h = hashlib.sha256()
+    for part in parts:
+        raw = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
+        h.update(len(raw).to_bytes(8, "big"))
+        h.update(raw)
+    return base64.b32encode(h.digest()[:16]).decode("ascii").rstrip("=").lower()
+
+
+def partition_of(scope: str) -> str:
+    """Return the partition digest of a canonical scope path such as `project:apollo`."""
+    return digest("scope", scope)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKeys:
+    """Key names of one partition; `partition` is the digest."""
+
+    partition: str
+
+    def _key(self, *parts: str) -> str:
+        return ":".join((f"rm:{{{self.partition}}}", *parts))
+
+    @property
+    def meta(self) -> str:
+        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id, `scope`, `live` record count."""
+        return self._key("meta")
+
+    @property
+    def records(self) -> str:
+        """Hash: N -> internal.v1.Record."""
+        return self._key("rec")
+
+    def vectors(self, model_id: str) -> str:
+        """Hash: N -> float16 little-endian vectors, windows x dimension."""
+        return self._key("vec", model_id)
+
+    @property
+    def learned(self) -> str:
+        """Hash: N -> internal.v1.Learned."""
+        return self._key("learned")
+
+    @property
+    def feed(self) -> str:
+        """Stream of thin change entries, ids `F-<nonce>`, fields `op` and `n`."""
+        return self._key("feed")
+
+    @property
+    def unembedded(self) -> str:
+        """Set: N of records that have no vector of the current model yet."""
+        return self._key("unembedded")
+
+    @property
+    def duplicates(self) -> str:
+        """Hash: digest of a folded text or message id -> comma-separated N."""
+        return self._key("dup")
+
+    @property
+    def speakers(self) -> str:
+        """Hash: folded speaker name -> number of turns."""
+        return self._key("speakers")
+
+    @property
+    def continuities(self) -> str:
+        """Hash: continuity id -> caller."""
+        return self._key("cont")
+
+    def session(self, ledger: str) -> str:
+        """Hash of one session: `info`, `state`, `active` (ms), `ctx`, `count`, `outcome`."""
+        return self._key("ses", ledger)
+
+    def ledger(self, ledger: str) -> str:
+        """Hash of one ledger: `r:<key>` -> Retrieval, `f:<key>` -> FeedbackLog."""
+        return self._key("led", ledger)
+
+    def uncovered(self, ledger: str) -> str:
+        """Sorted set of one ledger: retrievals without complete feedback, by order."""
+        return self._key("unc", ledger)
+
+    def replay(self, caller: str, rpc: str, request_id: str) -> str:
+        """Hash of one remembered request: `body` digest, `answer`, `base` (last N before it)."""
+        return self._key("req", digest(caller, rpc, request_id))
