@@ -32,6 +32,10 @@ def partition_of(scope: str) -> str:
     return digest("scope", scope)
 
 
+UNEMBEDDED = "rm:unembedded"
+"""Set: digests of partitions that may have records without a vector."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionKeys:
     """Key names of one partition; `partition` is the digest."""
@@ -43,7 +47,7 @@ class PartitionKeys:
 
     @property
     def meta(self) -> str:
-        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id, `scope`, `live` record count."""
+        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id."""
         return self._key("meta")
 
     @property
@@ -86,7 +90,7 @@ class PartitionKeys:
         return self._key("cont")
 
     def session(self, ledger: str) -> str:
-        """Hash of one session: `info`, `state`, `active` (ms), `ctx`, `count`, `outcome`."""
+        """Hash of one session: `info`, `state`, `active` (ms), `ctx` (JSON), `count`, `outcome`, `p:<N>` used procedures."""
         return self._key("ses", ledger)
 
     def ledger(self, ledger: str) -> str:
@@ -96,6 +100,14 @@ class PartitionKeys:
     def uncovered(self, ledger: str) -> str:
         """Sorted set of one ledger: retrievals without complete feedback, by order."""
         return self._key("unc", ledger)
+
+    def retrievals(self, ledger: str) -> str:
+        """List of one ledger: its retrievals, oldest first."""
+        return self._key("ret", ledger)
+
+    def written(self, ledger: str) -> str:
+        """List of one session: N of the records it wrote."""
+        return self._key("wrote", ledger)
 
     def replay(self, caller: str, rpc: str, request_id: str) -> str:
         """Hash of one remembered request: `body` digest, `answer`, `base` (last N before it)."""

@@ -311,8 +311,6 @@ class _FeedbackRejectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fee
     """An accepted STALE is final."""
     FEEDBACK_REJECTION_INCOMPLETE_COVERAGE: _FeedbackRejection.ValueType  # 13
     """COMPLETE was declared while something is outstanding or an entry of the call was rejected."""
-    FEEDBACK_REJECTION_VALUE_INVALID: _FeedbackRejection.ValueType  # 14
-    """`remaining` or `coverage` or `retrieval_quality` has a number that is not allowed there."""
 
 class FeedbackRejection(_FeedbackRejection, metaclass=_FeedbackRejectionEnumTypeWrapper):
     """FeedbackRejection enumerates why an entry is not accepted. Clients must tolerate numbers they do not know."""
@@ -345,8 +343,6 @@ FEEDBACK_REJECTION_STALE_IS_FINAL: FeedbackRejection.ValueType  # 12
 """An accepted STALE is final."""
 FEEDBACK_REJECTION_INCOMPLETE_COVERAGE: FeedbackRejection.ValueType  # 13
 """COMPLETE was declared while something is outstanding or an entry of the call was rejected."""
-FEEDBACK_REJECTION_VALUE_INVALID: FeedbackRejection.ValueType  # 14
-"""`remaining` or `coverage` or `retrieval_quality` has a number that is not allowed there."""
 Global___FeedbackRejection: _TypeAlias = FeedbackRejection  # noqa: Y015
 
 class _VerificationStatus:
@@ -959,7 +955,7 @@ class RejectedFeedback(_message.Message):
     FIELD_FIELD_NUMBER: _builtins.int
     HINT_FIELD_NUMBER: _builtins.int
     target_id: _builtins.str
-    """The target of the entry; "" for a refused COMPLETE declaration or `remaining`."""
+    """The target of the entry; "" for a refused COMPLETE declaration."""
     reason: Global___FeedbackRejection.ValueType
     """Why it was not accepted."""
     field: _builtins.str

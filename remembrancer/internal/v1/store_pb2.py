@@ -24,42 +24,55 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from remembrancer.v1 import common_pb2 as remembrancer_dot_v1_dot_common__pb2
 from remembrancer.v1 import recall_pb2 as remembrancer_dot_v1_dot_recall__pb2
 from remembrancer.v1 import session_pb2 as remembrancer_dot_v1_dot_session__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$remembrancer/internal/v1/store.proto\x12\x18remembrancer.internal.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cremembrancer/v1/common.proto\x1a\x1cremembrancer/v1/recall.proto\x1a\x1dremembrancer/v1/session.proto\"\xa9\x05\n\x06Record\x12\x32\n\x04kind\x18\x01 \x01(\x0e\x32$.remembrancer.internal.v1.RecordKind\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.remembrancer.v1.MemoryType\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12#\n\x04\x61xes\x18\x04 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x0c\n\x04role\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\x0e\n\x06msg_id\x18\x07 \x01(\t\x12+\n\x06source\x18\x08 \x01(\x0b\x32\x1b.remembrancer.v1.SourceInfo\x12\x14\n\x0corigin_scope\x18\t \x01(\t\x12/\n\x0brecorded_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0boccurred_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0etime_uncertain\x18\x0c \x01(\x08\x12-\n\x06status\x18\r \x01(\x0e\x32\x1d.remembrancer.v1.MemoryStatus\x12\x32\n\x0cstale_reason\x18\x0e \x01(\x0e\x32\x1c.remembrancer.v1.StaleReason\x12\x12\n\nstale_text\x18\x0f \x01(\t\x12\x13\n\x0breplaced_by\x18\x10 \x01(\x03\x12\x34\n\x08\x61nalysis\x18\x11 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12\x12\n\nsession_id\x18\x12 \x01(\t\x12\x0f\n\x07members\x18\x13 \x03(\x03\x12:\n\tprocedure\x18\x14 \x01(\x0b\x32\'.remembrancer.internal.v1.ProcedureBody\"M\n\x08\x41nalysis\x12\r\n\x05terms\x18\x01 \x03(\t\x12\x32\n\x08\x65ntities\x18\x02 \x03(\x0b\x32 .remembrancer.internal.v1.Entity\"*\n\x06\x45ntity\x12\x11\n\tentity_id\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\"\xd7\x01\n\rProcedureBody\x12\x0c\n\x04goal\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12(\n\x07\x63ontext\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\r\n\x05steps\x18\x04 \x03(\t\x12\x0f\n\x07\x63\x61veats\x18\x05 \x03(\t\x12\x19\n\x11\x64\x65\x64uplication_key\x18\x06 \x01(\t\x12)\n\x07outcome\x18\x07 \x01(\x0e\x32\x18.remembrancer.v1.Outcome\x12\x17\n\x0foutcome_summary\x18\x08 \x01(\t\"\xd4\x01\n\x07Learned\x12\x0e\n\x06helped\x18\x01 \x01(\x05\x12\x11\n\tno_effect\x18\x02 \x01(\x05\x12\x0e\n\x06harmed\x18\x03 \x01(\x05\x12\x0f\n\x07unknown\x18\x04 \x01(\x05\x12\x10\n\x08not_used\x18\x05 \x01(\x05\x12=\n\rused_together\x18\x06 \x03(\x0b\x32&.remembrancer.internal.v1.UsedTogether\x12\x34\n\x04uses\x18\x07 \x03(\x0b\x32&.remembrancer.internal.v1.ProcedureUse\"[\n\x0cUsedTogether\x12\r\n\x05other\x18\x01 \x01(\x03\x12\x14\n\x0cretrieval_id\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xec\x01\n\x0cProcedureUse\x12\x14\n\x0cretrieval_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x30\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32 .remembrancer.v1.ProcedureEffect\x12\x14\n\x0c\x63ontribution\x18\x04 \x01(\t\x12)\n\x07outcome\x18\x05 \x01(\x0e\x32\x18.remembrancer.v1.Outcome\x12\x17\n\x0foutcome_summary\x18\x06 \x01(\t\x12&\n\x02\x61t\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xbb\x01\n\x0bSessionInfo\x12\x0e\n\x06\x63\x61ller\x18\x01 \x01(\t\x12\r\n\x05scope\x18\x02 \x01(\t\x12\x0c\n\x04task\x18\x03 \x01(\t\x12\x14\n\x0cinitial_goal\x18\x04 \x01(\t\x12#\n\x04\x61xes\x18\x05 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x15\n\rcontinuity_id\x18\x06 \x01(\t\x12-\n\topened_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf7\x01\n\x0eSessionOutcome\x12\x12\n\nfinal_goal\x18\x01 \x01(\t\x12)\n\x07outcome\x18\x02 \x01(\x0e\x32\x18.remembrancer.v1.Outcome\x12\x17\n\x0foutcome_summary\x18\x03 \x01(\t\x12\x33\n\x0cverification\x18\x04 \x01(\x0b\x32\x1d.remembrancer.v1.Verification\x12\x34\n\ntrajectory\x18\x05 \x03(\x0b\x32 .remembrancer.v1.TrajectoryEntry\x12\x0f\n\x07\x65pisode\x18\x06 \x01(\x03\x12\x11\n\tprocedure\x18\x07 \x01(\x03\"\x86\x01\n\tRetrieval\x12\x0e\n\x06\x63\x61ller\x18\x01 \x01(\t\x12\x30\n\x06origin\x18\x02 \x01(\x0e\x32 .remembrancer.v1.RetrievalOrigin\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x65xposed\x18\x04 \x03(\t\"\xab\x01\n\x0b\x46\x65\x65\x64\x62\x61\x63kRow\x12\x31\n\x06memory\x18\x01 \x01(\x0b\x32\x1f.remembrancer.v1.MemoryFeedbackH\x00\x12\x37\n\tprocedure\x18\x02 \x01(\x0b\x32\".remembrancer.v1.ProcedureFeedbackH\x00\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06target\"\xa3\x01\n\x0b\x46\x65\x65\x64\x62\x61\x63kLog\x12\x33\n\x04rows\x18\x01 \x03(\x0b\x32%.remembrancer.internal.v1.FeedbackRow\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12<\n\x11retrieval_quality\x18\x03 \x01(\x0e\x32!.remembrancer.v1.RetrievalQuality\x12\x0f\n\x07missing\x18\x04 \x03(\t*\x90\x01\n\nRecordKind\x12\x1b\n\x17RECORD_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17RECORD_KIND_OBSERVATION\x10\x01\x12\x14\n\x10RECORD_KIND_TURN\x10\x02\x12\x17\n\x13RECORD_KIND_EPISODE\x10\x03\x12\x19\n\x15RECORD_KIND_PROCEDURE\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$remembrancer/internal/v1/store.proto\x12\x18remembrancer.internal.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1cremembrancer/v1/common.proto\x1a\x1cremembrancer/v1/recall.proto\x1a\x1dremembrancer/v1/session.proto\"\xa9\x05\n\x06Record\x12\x32\n\x04kind\x18\x01 \x01(\x0e\x32$.remembrancer.internal.v1.RecordKind\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.remembrancer.v1.MemoryType\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12#\n\x04\x61xes\x18\x04 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x0c\n\x04role\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\x0e\n\x06msg_id\x18\x07 \x01(\t\x12+\n\x06source\x18\x08 \x01(\x0b\x32\x1b.remembrancer.v1.SourceInfo\x12\x14\n\x0corigin_scope\x18\t \x01(\t\x12/\n\x0brecorded_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0boccurred_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0etime_uncertain\x18\x0c \x01(\x08\x12-\n\x06status\x18\r \x01(\x0e\x32\x1d.remembrancer.v1.MemoryStatus\x12\x32\n\x0cstale_reason\x18\x0e \x01(\x0e\x32\x1c.remembrancer.v1.StaleReason\x12\x12\n\nstale_text\x18\x0f \x01(\t\x12\x13\n\x0breplaced_by\x18\x10 \x01(\x03\x12\x34\n\x08\x61nalysis\x18\x11 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12\x12\n\nsession_id\x18\x12 \x01(\t\x12\x0f\n\x07members\x18\x13 \x03(\x03\x12:\n\tprocedure\x18\x14 \x01(\x0b\x32\'.remembrancer.internal.v1.ProcedureBody\"M\n\x08\x41nalysis\x12\r\n\x05terms\x18\x01 \x03(\t\x12\x32\n\x08\x65ntities\x18\x02 \x03(\x0b\x32 .remembrancer.internal.v1.Entity\"*\n\x06\x45ntity\x12\x11\n\tentity_id\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\"\xd7\x01\n\rProcedureBody\x12\x0c\n\x04goal\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12(\n\x07\x63ontext\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\r\n\x05steps\x18\x04 \x03(\t\x12\x0f\n\x07\x63\x61veats\x18\x05 \x03(\t\x12\x19\n\x11\x64\x65\x64uplication_key\x18\x06 \x01(\t\x12)\n\x07outcome\x18\x07 \x01(\x0e\x32\x18.remembrancer.v1.Outcome\x12\x17\n\x0foutcome_summary\x18\x08 \x01(\t\"\xd4\x01\n\x07Learned\x12\x0e\n\x06helped\x18\x01 \x01(\x05\x12\x11\n\tno_effect\x18\x02 \x01(\x05\x12\x0e\n\x06harmed\x18\x03 \x01(\x05\x12\x0f\n\x07unknown\x18\x04 \x01(\x05\x12\x10\n\x08not_used\x18\x05 \x01(\x05\x12=\n\rused_together\x18\x06 \x03(\x0b\x32&.remembrancer.internal.v1.UsedTogether\x12\x34\n\x04uses\x18\x07 \x03(\x0b\x32&.remembrancer.internal.v1.ProcedureUse\"[\n\x0cUsedTogether\x12\r\n\x05other\x18\x01 \x01(\x03\x12\x14\n\x0cretrieval_id\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xec\x01\n\x0cProcedureUse\x12\x14\n\x0cretrieval_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x30\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32 .remembrancer.v1.ProcedureEffect\x12\x14\n\x0c\x63ontribution\x18\x04 \x01(\t\x12)\n\x07outcome\x18\x05 \x01(\x0e\x32\x18.remembrancer.v1.Outcome\x12\x17\n\x0foutcome_summary\x18\x06 \x01(\t\x12&\n\x02\x61t\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xbb\x01\n\x0bSessionInfo\x12\x0e\n\x06\x63\x61ller\x18\x01 \x01(\t\x12\r\n\x05scope\x18\x02 \x01(\t\x12\x0c\n\x04task\x18\x03 \x01(\t\x12\x14\n\x0cinitial_goal\x18\x04 \x01(\t\x12#\n\x04\x61xes\x18\x05 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x15\n\rcontinuity_id\x18\x06 \x01(\t\x12-\n\topened_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf7\x01\n\x0eSessionOutcome\x12\x12\n\nfinal_goal\x18\x01 \x01(\t\x12)\n\x07outcome\x18\x02 \x01(\x0e\x32\x18.remembrancer.v1.Outcome\x12\x17\n\x0foutcome_summary\x18\x03 \x01(\t\x12\x33\n\x0cverification\x18\x04 \x01(\x0b\x32\x1d.remembrancer.v1.Verification\x12\x34\n\ntrajectory\x18\x05 \x03(\x0b\x32 .remembrancer.v1.TrajectoryEntry\x12\x0f\n\x07\x65pisode\x18\x06 \x01(\x03\x12\x11\n\tprocedure\x18\x07 \x01(\x03\"\x86\x01\n\tRetrieval\x12\x0e\n\x06\x63\x61ller\x18\x01 \x01(\t\x12\x30\n\x06origin\x18\x02 \x01(\x0e\x32 .remembrancer.v1.RetrievalOrigin\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x65xposed\x18\x04 \x03(\t\"\xab\x01\n\x0b\x46\x65\x65\x64\x62\x61\x63kRow\x12\x31\n\x06memory\x18\x01 \x01(\x0b\x32\x1f.remembrancer.v1.MemoryFeedbackH\x00\x12\x37\n\tprocedure\x18\x02 \x01(\x0b\x32\".remembrancer.v1.ProcedureFeedbackH\x00\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06target\"\xa3\x01\n\x0b\x46\x65\x65\x64\x62\x61\x63kLog\x12\x33\n\x04rows\x18\x01 \x03(\x0b\x32%.remembrancer.internal.v1.FeedbackRow\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\x12<\n\x11retrieval_quality\x18\x03 \x01(\x0e\x32!.remembrancer.v1.RetrievalQuality\x12\x0f\n\x07missing\x18\x04 \x03(\t\"\x80\x05\n\nRecallPlan\x12\x14\n\x0cretrieval_id\x18\x01 \x01(\t\x12)\n\x04mode\x18\x02 \x01(\x0e\x32\x1b.remembrancer.v1.RecallMode\x12)\n\x05\x61s_of\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bscope_known\x18\x04 \x01(\x08\x12\x32\n\x04hits\x18\x05 \x03(\x0b\x32$.remembrancer.internal.v1.PlannedHit\x12,\n\x08\x65ntities\x18\x06 \x03(\x0b\x32\x1a.remembrancer.v1.EntityHit\x12>\n\nprocedures\x18\x07 \x03(\x0b\x32*.remembrancer.internal.v1.PlannedProcedure\x12\x12\n\nconfidence\x18\x08 \x01(\x01\x12\x16\n\x0emore_available\x18\t \x01(\x08\x12*\n\x08warnings\x18\n \x03(\x0b\x32\x18.remembrancer.v1.Warning\x12-\n\x11\x61\x63tive_tier_error\x18\x0b \x01(\x0b\x32\x12.google.rpc.Status\x12+\n\x0f\x64\x65\x65p_tier_error\x18\x0c \x01(\x0b\x32\x12.google.rpc.Status\x12\x34\n\revidence_mode\x18\r \x01(\x0e\x32\x1d.remembrancer.v1.EvidenceMode\x12\x18\n\x10include_timeline\x18\x0e \x01(\x08\x12\x11\n\ttokens_in\x18\x0f \x01(\x05\x12 \n\x13resolved_project_id\x18\x10 \x01(\tH\x00\x88\x01\x01\x42\x16\n\x14_resolved_project_id\"\x9a\x01\n\nPlannedHit\x12\t\n\x01n\x18\x01 \x01(\x03\x12\x11\n\trelevance\x18\x02 \x01(\x01\x12\r\n\x05score\x18\x03 \x01(\x01\x12)\n\x07pathway\x18\x04 \x01(\x0e\x32\x18.remembrancer.v1.Pathway\x12\'\n\x08\x66ound_by\x18\x05 \x03(\x0e\x32\x15.remembrancer.v1.Tier\x12\x0b\n\x03why\x18\x06 \x03(\t\"0\n\x10PlannedProcedure\x12\t\n\x01n\x18\x01 \x01(\x03\x12\x11\n\trelevance\x18\x02 \x01(\x01\"\xdf\x01\n\x0c\x41\x63tivatePlan\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x15\n\rcontinuity_id\x18\x02 \x01(\t\x12:\n\x10\x63ontinuity_state\x18\x03 \x01(\x0e\x32 .remembrancer.v1.ContinuityState\x12\x32\n\x0cmemory_state\x18\x04 \x01(\x0e\x32\x1c.remembrancer.v1.MemoryState\x12\x34\n\x06recall\x18\x05 \x01(\x0b\x32$.remembrancer.internal.v1.RecallPlan\"B\n\tWritePlan\x12\x35\n\x05items\x18\x01 \x03(\x0b\x32&.remembrancer.internal.v1.PlannedWrite\"r\n\x0cPlannedWrite\x12\x32\n\x04kind\x18\x01 \x01(\x0e\x32$.remembrancer.internal.v1.RecordKind\x12\t\n\x01n\x18\x02 \x01(\x03\x12\x11\n\tallocated\x18\x03 \x01(\x03\x12\x10\n\x08\x65mbedded\x18\x04 \x01(\x08*\x90\x01\n\nRecordKind\x12\x1b\n\x17RECORD_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17RECORD_KIND_OBSERVATION\x10\x01\x12\x14\n\x10RECORD_KIND_TURN\x10\x02\x12\x17\n\x13RECORD_KIND_EPISODE\x10\x03\x12\x19\n\x15RECORD_KIND_PROCEDURE\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remembrancer.internal.v1.store_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RECORDKIND']._serialized_start=2710
-  _globals['_RECORDKIND']._serialized_end=2854
-  _globals['_RECORD']._serialized_start=221
-  _globals['_RECORD']._serialized_end=902
-  _globals['_ANALYSIS']._serialized_start=904
-  _globals['_ANALYSIS']._serialized_end=981
-  _globals['_ENTITY']._serialized_start=983
-  _globals['_ENTITY']._serialized_end=1025
-  _globals['_PROCEDUREBODY']._serialized_start=1028
-  _globals['_PROCEDUREBODY']._serialized_end=1243
-  _globals['_LEARNED']._serialized_start=1246
-  _globals['_LEARNED']._serialized_end=1458
-  _globals['_USEDTOGETHER']._serialized_start=1460
-  _globals['_USEDTOGETHER']._serialized_end=1551
-  _globals['_PROCEDUREUSE']._serialized_start=1554
-  _globals['_PROCEDUREUSE']._serialized_end=1790
-  _globals['_SESSIONINFO']._serialized_start=1793
-  _globals['_SESSIONINFO']._serialized_end=1980
-  _globals['_SESSIONOUTCOME']._serialized_start=1983
-  _globals['_SESSIONOUTCOME']._serialized_end=2230
-  _globals['_RETRIEVAL']._serialized_start=2233
-  _globals['_RETRIEVAL']._serialized_end=2367
-  _globals['_FEEDBACKROW']._serialized_start=2370
-  _globals['_FEEDBACKROW']._serialized_end=2541
-  _globals['_FEEDBACKLOG']._serialized_start=2544
-  _globals['_FEEDBACKLOG']._serialized_end=2707
+  _globals['_RECORDKIND']._serialized_start=3995
+  _globals['_RECORDKIND']._serialized_end=4139
+  _globals['_RECORD']._serialized_start=246
+  _globals['_RECORD']._serialized_end=927
+  _globals['_ANALYSIS']._serialized_start=929
+  _globals['_ANALYSIS']._serialized_end=1006
+  _globals['_ENTITY']._serialized_start=1008
+  _globals['_ENTITY']._serialized_end=1050
+  _globals['_PROCEDUREBODY']._serialized_start=1053
+  _globals['_PROCEDUREBODY']._serialized_end=1268
+  _globals['_LEARNED']._serialized_start=1271
+  _globals['_LEARNED']._serialized_end=1483
+  _globals['_USEDTOGETHER']._serialized_start=1485
+  _globals['_USEDTOGETHER']._serialized_end=1576
+  _globals['_PROCEDUREUSE']._serialized_start=1579
+  _globals['_PROCEDUREUSE']._serialized_end=1815
+  _globals['_SESSIONINFO']._serialized_start=1818
+  _globals['_SESSIONINFO']._serialized_end=2005
+  _globals['_SESSIONOUTCOME']._serialized_start=2008
+  _globals['_SESSIONOUTCOME']._serialized_end=2255
+  _globals['_RETRIEVAL']._serialized_start=2258
+  _globals['_RETRIEVAL']._serialized_end=2392
+  _globals['_FEEDBACKROW']._serialized_start=2395
+  _globals['_FEEDBACKROW']._serialized_end=2566
+  _globals['_FEEDBACKLOG']._serialized_start=2569
+  _globals['_FEEDBACKLOG']._serialized_end=2732
+  _globals['_RECALLPLAN']._serialized_start=2735
+  _globals['_RECALLPLAN']._serialized_end=3375
+  _globals['_PLANNEDHIT']._serialized_start=3378
+  _globals['_PLANNEDHIT']._serialized_end=3532
+  _globals['_PLANNEDPROCEDURE']._serialized_start=3534
+  _globals['_PLANNEDPROCEDURE']._serialized_end=3582
+  _globals['_ACTIVATEPLAN']._serialized_start=3585
+  _globals['_ACTIVATEPLAN']._serialized_end=3808
+  _globals['_WRITEPLAN']._serialized_start=3810
+  _globals['_WRITEPLAN']._serialized_end=3876
+  _globals['_PLANNEDWRITE']._serialized_start=3878
+  _globals['_PLANNEDWRITE']._serialized_end=3992
 # @@protoc_insertion_point(module_scope)

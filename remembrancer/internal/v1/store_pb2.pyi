@@ -10,6 +10,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.rpc import status_pb2 as _status_pb2
 from remembrancer.v1 import common_pb2 as _common_pb2
 from remembrancer.v1 import recall_pb2 as _recall_pb2
 from remembrancer.v1 import session_pb2 as _session_pb2
@@ -627,3 +628,271 @@ class FeedbackLog(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FeedbackLog: _TypeAlias = FeedbackLog  # noqa: Y015
+
+@_typing.final
+class RecallPlan(_message.Message):
+    """RecallPlan is an answered recall without its texts: what a repeated request_id gives again. Texts are read anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RETRIEVAL_ID_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    SCOPE_KNOWN_FIELD_NUMBER: _builtins.int
+    HITS_FIELD_NUMBER: _builtins.int
+    ENTITIES_FIELD_NUMBER: _builtins.int
+    PROCEDURES_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    MORE_AVAILABLE_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    ACTIVE_TIER_ERROR_FIELD_NUMBER: _builtins.int
+    DEEP_TIER_ERROR_FIELD_NUMBER: _builtins.int
+    EVIDENCE_MODE_FIELD_NUMBER: _builtins.int
+    INCLUDE_TIMELINE_FIELD_NUMBER: _builtins.int
+    TOKENS_IN_FIELD_NUMBER: _builtins.int
+    RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
+    retrieval_id: _builtins.str
+    """The retrieval."""
+    mode: _recall_pb2.RecallMode.ValueType
+    """Which tiers were asked."""
+    scope_known: _builtins.bool
+    """Whether the scope was ever written to."""
+    confidence: _builtins.float
+    """See RecallResponse."""
+    more_available: _builtins.bool
+    """See RecallResponse."""
+    evidence_mode: _recall_pb2.EvidenceMode.ValueType
+    """How much evidence was asked for."""
+    include_timeline: _builtins.bool
+    """Whether a timeline was asked for."""
+    tokens_in: _builtins.int
+    """Tokens of the request's texts."""
+    resolved_project_id: _builtins.str
+    """See RecallResponse."""
+    @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """What recency was read against."""
+
+    @_builtins.property
+    def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedHit]:
+        """Direct and associated memories, best first."""
+
+    @_builtins.property
+    def entities(self) -> _containers.RepeatedCompositeFieldContainer[_recall_pb2.EntityHit]:
+        """Entities, best first."""
+
+    @_builtins.property
+    def procedures(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedProcedure]:
+        """Procedures, best first."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def active_tier_error(self) -> _status_pb2.Status:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def deep_tier_error(self) -> _status_pb2.Status:
+        """See RecallResponse."""
+
+    def __init__(
+        self,
+        *,
+        retrieval_id: _builtins.str = ...,
+        mode: _recall_pb2.RecallMode.ValueType = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        scope_known: _builtins.bool = ...,
+        hits: _abc.Iterable[Global___PlannedHit] | None = ...,
+        entities: _abc.Iterable[_recall_pb2.EntityHit] | None = ...,
+        procedures: _abc.Iterable[Global___PlannedProcedure] | None = ...,
+        confidence: _builtins.float = ...,
+        more_available: _builtins.bool = ...,
+        warnings: _abc.Iterable[_common_pb2.Warning] | None = ...,
+        active_tier_error: _status_pb2.Status | None = ...,
+        deep_tier_error: _status_pb2.Status | None = ...,
+        evidence_mode: _recall_pb2.EvidenceMode.ValueType = ...,
+        include_timeline: _builtins.bool = ...,
+        tokens_in: _builtins.int = ...,
+        resolved_project_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "as_of", b"as_of", "deep_tier_error", b"deep_tier_error", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "as_of", b"as_of", "confidence", b"confidence", "deep_tier_error", b"deep_tier_error", "entities", b"entities", "evidence_mode", b"evidence_mode", "hits", b"hits", "include_timeline", b"include_timeline", "mode", b"mode", "more_available", b"more_available", "procedures", b"procedures", "resolved_project_id", b"resolved_project_id", "retrieval_id", b"retrieval_id", "scope_known", b"scope_known", "tokens_in", b"tokens_in", "warnings", b"warnings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
+    _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_project_id) -> _WhichOneofReturnType__resolved_project_id | None: ...
+
+Global___RecallPlan: _TypeAlias = RecallPlan  # noqa: Y015
+
+@_typing.final
+class PlannedHit(_message.Message):
+    """PlannedHit is one returned memory without its text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    N_FIELD_NUMBER: _builtins.int
+    RELEVANCE_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    PATHWAY_FIELD_NUMBER: _builtins.int
+    FOUND_BY_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    n: _builtins.int
+    """The record."""
+    relevance: _builtins.float
+    """See Hit."""
+    score: _builtins.float
+    """See Hit."""
+    pathway: _recall_pb2.Pathway.ValueType
+    """See Hit."""
+    @_builtins.property
+    def found_by(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Tier.ValueType]:
+        """See Hit."""
+
+    @_builtins.property
+    def why(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """See Hit."""
+
+    def __init__(
+        self,
+        *,
+        n: _builtins.int = ...,
+        relevance: _builtins.float = ...,
+        score: _builtins.float = ...,
+        pathway: _recall_pb2.Pathway.ValueType = ...,
+        found_by: _abc.Iterable[_common_pb2.Tier.ValueType] | None = ...,
+        why: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found_by", b"found_by", "n", b"n", "pathway", b"pathway", "relevance", b"relevance", "score", b"score", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedHit: _TypeAlias = PlannedHit  # noqa: Y015
+
+@_typing.final
+class PlannedProcedure(_message.Message):
+    """PlannedProcedure is one returned procedure without its texts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    N_FIELD_NUMBER: _builtins.int
+    RELEVANCE_FIELD_NUMBER: _builtins.int
+    n: _builtins.int
+    """The record."""
+    relevance: _builtins.float
+    """See Procedure."""
+    def __init__(
+        self,
+        *,
+        n: _builtins.int = ...,
+        relevance: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["n", b"n", "relevance", b"relevance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedProcedure: _TypeAlias = PlannedProcedure  # noqa: Y015
+
+@_typing.final
+class ActivatePlan(_message.Message):
+    """ActivatePlan is an answered Activate without its texts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    CONTINUITY_ID_FIELD_NUMBER: _builtins.int
+    CONTINUITY_STATE_FIELD_NUMBER: _builtins.int
+    MEMORY_STATE_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session that was opened."""
+    continuity_id: _builtins.str
+    """Its conversation."""
+    continuity_state: _session_pb2.ContinuityState.ValueType
+    """Whether the conversation began or went on."""
+    memory_state: _session_pb2.MemoryState.ValueType
+    """Whether the scope held anything."""
+    @_builtins.property
+    def recall(self) -> Global___RecallPlan:
+        """What was found."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        continuity_id: _builtins.str = ...,
+        continuity_state: _session_pb2.ContinuityState.ValueType = ...,
+        memory_state: _session_pb2.MemoryState.ValueType = ...,
+        recall: Global___RecallPlan | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["recall", b"recall"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["continuity_id", b"continuity_id", "continuity_state", b"continuity_state", "memory_state", b"memory_state", "recall", b"recall", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ActivatePlan: _TypeAlias = ActivatePlan  # noqa: Y015
+
+@_typing.final
+class WritePlan(_message.Message):
+    """WritePlan is the answer to a write. Numbers that the change itself allocated are counted from its base."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEMS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedWrite]:
+        """One per item."""
+
+    def __init__(
+        self,
+        *,
+        items: _abc.Iterable[Global___PlannedWrite] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WritePlan: _TypeAlias = WritePlan  # noqa: Y015
+
+@_typing.final
+class PlannedWrite(_message.Message):
+    """PlannedWrite is what became of one item."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    N_FIELD_NUMBER: _builtins.int
+    ALLOCATED_FIELD_NUMBER: _builtins.int
+    EMBEDDED_FIELD_NUMBER: _builtins.int
+    kind: Global___RecordKind.ValueType
+    """What it is."""
+    n: _builtins.int
+    """An existing record; 0 = a new one."""
+    allocated: _builtins.int
+    """For a new record: its place among those that this change allocated, from 1."""
+    embedded: _builtins.bool
+    """Whether it has a vector."""
+    def __init__(
+        self,
+        *,
+        kind: Global___RecordKind.ValueType = ...,
+        n: _builtins.int = ...,
+        allocated: _builtins.int = ...,
+        embedded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "n", b"n"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedWrite: _TypeAlias = PlannedWrite  # noqa: Y015

@@ -1,0 +1,84 @@
+"""Axes: who a record belongs to inside its partition, and how calls fall back to their session's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, Literal, TypeAlias
+
+from remembrancer.model.errors import InvalidField
+from remembrancer.model.scope import AXIS_LENGTH, ScopeKey
+from remembrancer.v1 import common_pb2
+
+DEFAULT_AGENT: Final = "default-agent"
+
+AxisName: TypeAlias = Literal["agent_id", "user_id", "conversation_id", "project_id", "channel", "source_id"]
+NAMES: Final[tuple[AxisName, ...]] = ("agent_id", "user_id", "conversation_id", "project_id", "channel", "source_id")
+
+_INHERITED_BY_READS: Final[dict[AxisName, int]] = {
+    "agent_id": common_pb2.AXIS_AGENT_ID,
+    "user_id": common_pb2.AXIS_USER_ID,
+    "project_id": common_pb2.AXIS_PROJECT_ID,
+}
+
+
+def check_axes(axes: common_pb2.Axes, scope: ScopeKey | None = None, field: str = "axes") -> common_pb2.Axes:
+    """Return the axes of a request, completed by a tenant scope's. Errors: InvalidField naming the axis."""
+    for name in NAMES:
+        if len(getattr(axes, name)) > AXIS_LENGTH:
+            raise InvalidField(f"{field}.{name}", f"must have at most {AXIS_LENGTH} characters")
+    completed = common_pb2.Axes()
+    completed.CopyFrom(axes)
+    if scope is not None:
+        for name, value in (("user_id", scope.user_id), ("conversation_id", scope.conversation_id)):
+            if not value:
+                continue
+            given = getattr(axes, name)
+            if given and given != value:
+                raise InvalidField(f"{field}.{name}", "differs from the one in the tenant scope")
+            setattr(completed, name, value)
+    return completed
+
+
+def for_write(*layers: common_pb2.Axes) -> common_pb2.Axes:
+    """Return the axes to store: per axis the first layer that sets it, else unset.
+
+    The agent is `default-agent` when unset or ""; an unset project is the global pool "".
+    """
+    axes = _first_set(layers)
+    axes.agent_id = axes.agent_id or DEFAULT_AGENT
+    axes.project_id = axes.project_id
+    return axes
+
+
+def for_read(call: common_pb2.Axes, session: common_pb2.Axes, lifted: Collection[int]) -> common_pb2.Axes:
+    """Return the axes that filter a read: `agent_id` is always set, the others only where they filter."""
+    axes = common_pb2.Axes()
+    for name in NAMES:
+        if call.HasField(name):
+            setattr(axes, name, getattr(call, name))
+        elif name in _INHERITED_BY_READS and _INHERITED_BY_READS[name] not in lifted and session.HasField(name):
+            setattr(axes, name, getattr(session, name))
+    axes.agent_id = axes.agent_id or DEFAULT_AGENT
+    return axes
+
+
+def visible(stored: common_pb2.Axes, reader: common_pb2.Axes) -> bool:
+    """Return whether a record with the axes `stored` is seen by a read with the axes `reader` (from `for_read`)."""
+    return (
+        stored.agent_id == reader.agent_id
+        and (not reader.user_id or stored.user_id == reader.user_id)
+        and (not reader.conversation_id or stored.conversation_id == reader.conversation_id)
+        and (not reader.HasField("project_id") or stored.project_id in ("", reader.project_id))
+        and (not reader.channel or stored.channel in ("", reader.channel))
+        and stored.source_id.startswith(reader.source_id)
+    )
+
+
+def _first_set(layers: tuple[common_pb2.Axes, ...]) -> common_pb2.Axes:
+    axes = common_pb2.Axes()
+    for name in NAMES:
+        for layer in layers:
+            if layer.HasField(name):
+                setattr(axes, name, getattr(layer, name))
+                break
+    return axes

@@ -1,0 +1,131 @@
+"""A change to one partition: conditions, writes and feed entries, taken by the apply script as a whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgpack
+
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.reader import FeedOp
+
+FEED_KEEP: Final = 100_000
+"""Feed entries kept per partition, roughly; a worker further behind loads the partition anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """The i-th sequence number (from 1) that the script allocates for this change."""
+
+    index: int
+
+    def number(self, base: int) -> int:
+        """Return N, given the last number before the change."""
+        return base + self.index
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTime:
+    """The store's clock in milliseconds at the moment of the change."""
+
+
+Argument = str | bytes | int | Allocated | StoreTime
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Remembers the answer to a request_id: `body` is a digest of the request, `answer` what to give again."""
+
+    key: str
+    body: bytes
+    answer: bytes
+    ttl_ms: int
+
+
+@dataclass(slots=True)
+class Change:
+    """Collects a change; `PartitionStore.apply` carries it out."""
+
+    keys: PartitionKeys
+    replay: Replay | None = None
+    _conditions: list[list[Any]] = field(default_factory=list)
+    _labels: list[str] = field(default_factory=list)
+    _writes: list[list[Any]] = field(default_factory=list)
+    _feed: list[list[Any]] = field(default_factory=list)
+    _names: dict[str, int] = field(default_factory=dict)
+    _allocated: int = 0
+
+    def require_same(self, label: str, key: str, name: str, expected: bytes | None) -> None:
+        """Require that a hash field still has the value that was read (None = absent)."""
+        self._condition(label, "same", key, name, False if expected is None else expected)
+
+    def require_recent(self, label: str, key: str, name: str, max_age_ms: int) -> None:
+        """Require that a hash field holds a store time at most `max_age_ms` ago."""
+        self._condition(label, "recent", key, name, max_age_ms)
+
+    def require_below(self, label: str, key: str, name: str, limit: int) -> None:
+        """Require that a counter (absent = 0) is below `limit`."""
+        self._condition(label, "below", key, name, limit)
+
+    def require_empty(self, label: str, key: str) -> None:
+        """Require that a key does not exist; sets without members do not."""
+        self._condition(label, "empty", key)
+
+    def allocate(self) -> Allocated:
+        """Reserve the next sequence number."""
+        self._allocated += 1
+        return Allocated(self._allocated)
+
+    def write(self, command: str, key: str, *arguments: Argument) -> None:
+        """Add one write command on one key."""
+        self._writes.append([command, self._position(key), *(_packed(a) for a in arguments)])
+
+    def announce(self, op: FeedOp, n: int | Allocated) -> None:
+        """Add a feed entry: readers fetch the record's current state."""
+        self._feed.append([op.value, _packed(n)])
+
+    def label(self, position: int) -> str:
+        """Return the label of the condition at a position that the script reported (from 1)."""
+        return self._labels[position - 1]
+
+    def packed(self) -> tuple[list[str], bytes]:
+        """Return KEYS and the plan for the script."""
+        plan = {
+            "conditions": self._conditions,
+            "writes": self._writes,
+            "feed": self._feed,
+            "allocate": self._allocated,
+            "meta": self._position(self.keys.meta),
+            "stream": self._position(self.keys.feed),
+            "nonce": str(secrets.randbits(62)),
+            "keep": FEED_KEEP,
+        }
+        if self.replay is not None:
+            plan["replay"] = {
+                "key": self._position(self.replay.key),
+                "body": self.replay.body,
+                "answer": self.replay.answer,
+                "ttl": self.replay.ttl_ms,
+            }
+        return list(self._names), msgpack.packb(plan)
+
+    def _condition(self, label: str, kind: str, key: str, *rest: str | bytes | int | bool) -> None:
+        self._conditions.append([kind, self._position(key), *rest])
+        self._labels.append(label)
+
+    def _position(self, key: str) -> int:
+        return self._names.setdefault(key, len(self._names) + 1)
+
+
+def _packed(argument: Argument) -> Any:
+    match argument:
+        case Allocated(index):
+            return {"n": index}
+        case StoreTime():
+            return {"t": 1}
+        case int():
+            return str(argument)
+        case _:
+            return argument

@@ -1,0 +1,126 @@
+"""Reads and changes partitions: one script to look, one to change."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+import msgpack
+from redis.exceptions import BusyLoadingError, NoScriptError, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.store.change import Change
+from remembrancer.store.keys import SCOPES
+
+Read: TypeAlias = tuple[str, str, *tuple[str, ...]]
+"""A read command: its name, its key, its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The change is in, durably.
+
+    `now_ms` is the store's clock, `base` the last sequence number before the change, `head` the newest feed id ("" when
+    the change announced nothing).
+    """
+
+    now_ms: int
+    base: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The request_id was seen before: the digest of its body, its answer, and the `base` it had."""
+
+    now_ms: int
+    body: bytes
+    answer: bytes
+    base: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted:
+    """Nothing was changed: the condition with this label did not hold."""
+
+    now_ms: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Answers to the reads of one moment, in order; bytes as the store holds them."""
+
+    now_ms: int
+    answers: list[Any]
+
+
+class PartitionStore:
+    """The gateway's access to partitions."""
+
+    def __init__(self, redis: Any) -> None:
+        """Take a client from `connect`."""
+        self._redis = redis
+        self._apply = files(__package__).joinpath("apply.lua").read_text()
+        self._read = files(__package__).joinpath("read.lua").read_text()
+        self._digests: dict[str, str] = {}
+
+    async def read(self, *reads: Read) -> Snapshot:
+        """Carry out read commands on keys of one partition at one moment. Errors: StoreUnavailable."""
+        positions: dict[str, int] = {}
+        commands = [[r[0], positions.setdefault(r[1], len(positions) + 1), *r[2:]] for r in reads]
+        try:
+            now, *answers = await self._run(self._read, list(positions), msgpack.packb(commands))
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+        return Snapshot(int(now), answers)
+
+    async def apply(self, change: Change) -> Applied | Replayed | Conflicted:
+        """Carry out a change as a whole or not at all. Errors: StoreUnavailable, WriteNotDurable."""
+        keys, plan = change.packed()
+        try:
+            verdict, now, *rest = await self._run(self._apply, keys, plan)
+        except (RedisError, OSError) as error:
+            raise _failure(error) from error
+        match verdict:
+            case b"APPLIED":
+                return Applied(int(now), int(rest[0]), rest[1].decode() if len(rest) > 1 and rest[1] else "")
+            case b"REPLAYED":
+                return Replayed(int(now), rest[0], rest[1], int(rest[2]))
+            case _:
+                return Conflicted(int(now), change.label(int(rest[0])))
+
+    async def register(self, partition: str, scope: str) -> None:
+        """Put a scope into the registry; before its first record is written. Errors: StoreUnavailable."""
+        try:
+            await self._redis.hset(SCOPES, partition, scope)
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+
+    async def _run(self, script: str, keys: list[str], argument: bytes) -> list[Any]:
+        digest = self._digests.get(script)
+        if digest is None:
+            digest = self._digests[script] = _sha1(script)
+        try:
+            found: list[Any] = await self._redis.execute_command("EVALSHA", digest, len(keys), *keys, argument)
+        except NoScriptError:
+            found = await self._redis.execute_command("EVAL", script, len(keys), *keys, argument)
+        return found
+
+
+def _sha1(script: str) -> str:
+    # The store names scripts by SHA-1; it is no security boundary.
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+
+def _failure(error: Exception) -> StoreUnavailable | WriteNotDurable:
+    """Tell a change that was never sent from one whose fate is unknown."""
+    text = str(error).lower()
+    never_sent = isinstance(error, BusyLoadingError) or "connecting" in text or "no connection available" in text
+    if not never_sent and isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):
+        return WriteNotDurable("it is not known whether the write is durable; retry with the same request_id")
+    return StoreUnavailable("the store cannot be reached")
