@@ -1,0 +1,1 @@
+"""Graph search: records and entities as nodes, and the paths between them."""

@@ -1,0 +1,44 @@
+"""How much an edge of the graph passes on: shares in 0..1, set by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+SHARES_ENTITY = 0.8
+"""A rare common entity: the two records are about the same thing."""
+ADJACENT_TURN = 0.5
+"""Question and answer stand beside each other, but so do greetings."""
+SAME_SESSION = 0.2
+"""One sitting wanders over several subjects."""
+USED_TOGETHER = 0.8
+"""Feedback said so; what it passes on fades."""
+REPLACES = 0.9
+"""The same statement, later."""
+
+USED_TOGETHER_HALF_LIFE = 7 * 86400.0
+"""Seconds after which one use together counts half."""
+
+SMALL_PARTITION = 8
+"""Records added to the total when judging an entity's share, so that a pair in a tiny partition is no hub."""
+
+
+def specificity(mentions: int, records: int) -> float:
+    """Return how much an entity says, 0..1: near 1 when `mentions` of `records` are few, near 0 for a hub.
+
+    The first factor is the share of records that do not mention it. The second is the fan effect of spreading
+    activation (Anderson 1983): what comes in is divided among those it leads to; the root keeps entities with a handful
+    of mentions useful.
+    """
+    if mentions < 1:
+        return 0.0
+    return (1.0 - mentions / (records + SMALL_PARTITION)) / math.sqrt(max(1, mentions - 1))
+
+
+def used_together(times: Iterable[float], as_of: float) -> float:
+    """Return what uses together at `times` pass on at `as_of` (seconds): each halves in 7 days, many near the bound.
+
+    A use after `as_of` counts like one at that moment.
+    """
+    uses = math.fsum(0.5 ** (max(0.0, as_of - at) / USED_TOGETHER_HALF_LIFE) for at in times)
+    return USED_TOGETHER * uses / (1.0 + uses)
