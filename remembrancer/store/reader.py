@@ -25,10 +25,13 @@ class FeedOp(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One change: its feed id `F-<nonce>`, what changed, and the record's N."""
+    """One change: its feed id `F-<nonce>`, what changed, and the record's N.
+
+    An entry that is not understood has no `op` and N 0: it is to be counted and passed over.
+    """
 
     id: str
-    op: FeedOp
+    op: FeedOp | None
     n: int
 
 
@@ -76,7 +79,7 @@ class PartitionReader:
         raw = await self._redis.xrange(PartitionKeys(partition).feed, min=after, count=count + 1)
         if not raw or raw[0][0].decode() != after:
             return None
-        return [entry for entry_id, fields in raw[1:] if (entry := _entry(entry_id.decode(), fields)) is not None]
+        return [_entry(entry_id.decode(), fields) for entry_id, fields in raw[1:]]
 
     async def fetch(self, partition: str, ns: Sequence[int]) -> list[StoredRecord]:
         """Return the current state of the records named, in order."""
@@ -114,8 +117,8 @@ def decode_vectors(raw: bytes | None, dimension: int) -> tuple[NDArray[np.float3
     return vectors, False
 
 
-def _entry(entry_id: str, fields: dict[bytes, bytes]) -> FeedEntry | None:
+def _entry(entry_id: str, fields: dict[bytes, bytes]) -> FeedEntry:
     try:
         return FeedEntry(entry_id, FeedOp(fields[b"op"].decode()), int(fields[b"n"]))
     except (KeyError, ValueError):
-        return None
+        return FeedEntry(entry_id, None, 0)
