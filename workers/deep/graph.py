@@ -15,6 +15,11 @@ from workers.deep.nodes import RecordNode, node_of
 SESSION_REACH = 6
 """How many records before and after one in its session are its neighbours."""
 
+NODE_BYTES = 700
+"""Measured size of one record's node with its places in the groups, entities apart."""
+MENTION_BYTES = 250
+"""Measured size of one mention of an entity."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -45,10 +50,15 @@ class Graph:
         self._turns = Members()
         self._sessions = Members()
         self._used_by = Members()
+        self._mention_count = 0
 
     def __len__(self) -> int:
         """Return the number of records."""
         return len(self._nodes)
+
+    def size_bytes(self) -> int:
+        """Return about how much memory the graph holds."""
+        return NODE_BYTES * len(self._nodes) + MENTION_BYTES * self._mention_count
 
     def apply(self, stored: StoredRecord) -> None:
         """Take over the current state of a record; an erased one is removed with all its edges."""
@@ -130,10 +140,12 @@ class Graph:
     def _link(self, node: RecordNode) -> None:
         for group, key in self._memberships(node):
             group.add(key, node.n)
+        self._mention_count += len(node.labels)
 
     def _unlink(self, node: RecordNode) -> None:
         for group, key in self._memberships(node):
             group.discard(key, node.n)
+        self._mention_count -= len(node.labels)
 
     def _memberships(self, node: RecordNode) -> Iterator[tuple[Members, Hashable]]:
         for entity_id in node.labels:

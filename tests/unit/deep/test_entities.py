@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from tests.unit.deep.records import NOW, stored
+from workers.deep.entities import LIMIT, score_entities
+from workers.deep.graph import Graph, View
+
+EVERYTHING = View(lambda _: True, NOW)
+
+
+def graph_of(*names: tuple[str, ...]) -> Graph:
+    graph = Graph()
+    for n, labels in enumerate(names, start=1):
+        graph.apply(stored(n, *labels))
+    return graph
+
+
+def scores(graph: Graph, asked: list[str], relevance: dict[int, float], view: View = EVERYTHING) -> dict[str, float]:
+    return {e.entity.label: e.score for e in score_entities(graph, view, asked, relevance)}
+
+
+def test_entities_score_the_best_record_that_mentions_them() -> None:
+    graph = graph_of(("Biscuit",), ("Biscuit", "Vet"), ("Rome",))
+    found = scores(graph, [], {1: 0.6, 2: 0.3})
+    assert list(found) == ["Biscuit", "Vet"]
+    assert 0.0 < found["Vet"] < found["Biscuit"] <= 0.6
+
+
+def test_an_entity_of_the_query_scores_one() -> None:
+    assert scores(graph_of(("Biscuit",), ("Rome",)), ["ent_rome", "ent_unheard"], {}) == {"Rome": 1.0}
+
+
+def test_a_hub_scores_less_than_a_rare_entity_of_the_same_record() -> None:
+    graph = graph_of(*[("Dana",)] * 50, ("Dana", "Biscuit"))
+    found = scores(graph, [], {51: 0.6})
+    assert found["Dana"] < found["Biscuit"] / 2
+
+
+def test_an_entity_that_only_hidden_records_mention_is_not_named() -> None:
+    graph = graph_of(("rome",), ("Rome",))
+    assert scores(graph, ["ent_rome"], {}, View(lambda n: n == 2, NOW)) == {"Rome": 1.0}
+    assert scores(graph, ["ent_rome"], {}, View(lambda n: False, NOW)) == {}
+
+
+def test_at_most_ten_are_returned_best_first_then_by_id() -> None:
+    found = scores(graph_of(tuple(f"E{i}" for i in range(9, -1, -1)), ("Z",), ("A",)), ["ent_z", "ent_a"], {1: 0.5})
+    assert list(found) == ["A", "Z", *(f"E{i}" for i in range(LIMIT - 2))]

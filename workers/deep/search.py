@@ -1,0 +1,96 @@
+"""A search of the deep tier: direct matches, and what the graph leads to from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from remembrancer.internal.v1 import store_pb2, tier_pb2
+from workers.deep.entities import score_entities
+from workers.deep.graph import Graph, View
+from workers.deep.partition import DeepPartition
+from workers.deep.spread import Reached, spread
+
+SEEDS = 16
+"""Direct matches that activation starts from; weaker ones are about something else."""
+ENTITY_SEEDS = 8
+"""Further seeds among the records that mention an entity of the query."""
+MENTIONS_SCORED = 64
+"""Newest mentions of one query entity that are scored as possible seeds."""
+TELLING = 0.1
+"""Specificity below which a query entity, such as a speaker's name, brings no seeds."""
+CONSIDERED = 256
+"""Reached records whose own match with the query is scored: those with most activation."""
+ASSOCIATED = 40
+"""Associated records in one answer: the ten that may be shown and spare for those shown as direct matches."""
+DAMPING = 0.6
+"""Share of the activation that counts as relevance."""
+DECIMALS = 4
+
+
+def search(
+    partition: DeepPartition, request: tier_pb2.SearchRequest, checkpoint: Callable[[], None]
+) -> tier_pb2.SearchResponse:
+    """Answer `request` from the partition as it stands; `checkpoint` is called between stages and may raise to stop."""
+    index, graph = partition.index, partition.graph
+    with index.lock:
+        wider = tier_pb2.SearchRequest()
+        wider.CopyFrom(request)
+        wider.depth = max(request.depth, SEEDS)
+        found = index.search(wider)
+        checkpoint()
+        as_of = request.as_of.seconds + request.as_of.nanos / 1e9
+        view = View(index.visible(request.filter), as_of)
+        seeds = {c.n: c.relevance for c in found.candidates[:SEEDS]}
+        seeds |= _entity_seeds(partition, request, view)
+        reached = spread(graph, view, seeds, checkpoint)
+        checkpoint()
+        associated = _associated(partition, request, seeds, reached)
+        relevance = seeds | {c.n: c.relevance for c in associated}
+        asked = [entity.entity_id for entity in request.query.entities]
+        return tier_pb2.SearchResponse(
+            direct=found.candidates[: request.depth],
+            associated=associated,
+            entities=score_entities(graph, view, asked, relevance),
+            any_live=found.any_live,
+        )
+
+
+def _entity_seeds(partition: DeepPartition, request: tier_pb2.SearchRequest, view: View) -> dict[int, float]:
+    mentions: set[int] = set()
+    for entity in request.query.entities:
+        if partition.graph.specificity(entity.entity_id) >= TELLING:
+            mentions.update(partition.graph.mentions(entity.entity_id)[-MENTIONS_SCORED:])
+    scored = partition.index.relevance_of(request, sorted(filter(view.visible, mentions)))
+    best = sorted(scored.values(), key=lambda c: (-c.relevance, c.n))[:ENTITY_SEEDS]
+    return {c.n: c.relevance for c in best}
+
+
+def _associated(
+    partition: DeepPartition, request: tier_pb2.SearchRequest, seeds: dict[int, float], reached: dict[int, Reached]
+) -> list[tier_pb2.Candidate]:
+    strongest = sorted(reached.values(), key=lambda r: (-r.activation, r.n))[:CONSIDERED]
+    scored = partition.index.relevance_of(request, sorted(r.n for r in strongest))
+    associated: list[tier_pb2.Candidate] = []
+    for way in strongest:
+        candidate = scored.get(way.n)
+        if candidate is None:
+            continue
+        lent = DAMPING * way.activation
+        if lent <= candidate.relevance:
+            continue
+        candidate.relevance = round(min(lent, seeds[way.seed]), DECIMALS)
+        candidate.path.extend(_path(partition.graph, way))
+        associated.append(candidate)
+    associated.sort(key=lambda c: (-c.relevance, c.n))
+    return associated[:ASSOCIATED]
+
+
+def _path(graph: Graph, reached: Reached) -> Iterable[tier_pb2.PathStep]:
+    for step in reached.path:
+        entity = None
+        if step.entity_id:
+            label = graph.labels(step.source)[step.entity_id]
+            entity = store_pb2.Entity(entity_id=step.entity_id, label=label)
+        pb_step = tier_pb2.PathStep(kind=step.kind, entity=entity)
+        setattr(pb_step, "from", step.source)
+        yield pb_step
