@@ -1,0 +1,73 @@
+"""Index terms of a text.
+
+English words are stemmed (Snowball), stop words are left out. Punctuation is stripped at the edges of a word only; a
+word with punctuation inside, such as `CVE-2024-3094` or `my_repo`, gives its parts and is kept whole as well. Scripts
+written without spaces between words, and Korean, give characters and pairs of characters, so that any part of a text
+is found from one character on.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+import Stemmer
+
+from remembrancer.model.analysis_words import STOP_WORDS
+
+UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f"  # Myanmar
+    "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"  # Hangul
+    "\u1780-\u17ff"  # Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+)
+"""Character ranges of scripts that are indexed by character, as the inside of a regular expression's brackets."""
+
+LETTER = rf"(?:(?![{UNSPACED}])[^\W_]|[\u0300-\u036f\u0900-\u0dff])"
+"""A letter, digit or combining mark of a script with spaces between its words."""
+
+INNER = r"(?:://|_+|[-.:/@+#&'])"
+"""What may stand inside a word."""
+
+_TOKEN = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|(?P<word>_*{LETTER}+(?:{INNER}{LETTER}+)*)")
+_PART = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
+_APOSTROPHES = str.maketrans("’ʼ＇", "'''")
+
+MAX_TERM = 128
+"""Longer terms are cut: nobody looks for them whole."""
+
+
+def normalise(text: str) -> str:
+    """Return the text NFKC-normalised and case-folded, with one kind of apostrophe."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_APOSTROPHES)
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the index terms of a text in order, repeated as often as they occur."""
+    # A stemmer is cheap to make (half a microsecond) and must not be shared between threads.
+    stem = Stemmer.Stemmer("english", 0).stemWord
+    found: list[str] = []
+    for match in _TOKEN.finditer(normalise(text)):
+        if match["unspaced"]:
+            found.extend(_characters(match["unspaced"]))
+        else:
+            found.extend(term[:MAX_TERM] for term in _word(match["word"].lstrip("_"), stem))
+    return found
+
+
+def _characters(run: str) -> Iterator[str]:
+    yield from run
+    for first, second in zip(run, run[1:], strict=False):
+        yield first + second
+
+
+def _word(word: str, stem: Callable[[str], str]) -> Iterator[str]:
+    parts = _PART.findall(word)
+    if len(parts) > 1:
+        yield word
+    for part in parts:
+        if part not in STOP_WORDS:
+            yield stem(part)
