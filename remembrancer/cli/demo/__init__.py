@@ -1,0 +1,1 @@
+"""The demo: a made-up conversation, and a story told with it."""

@@ -1,0 +1,31 @@
+"""`remembrancer down`: stop the service."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from rich.console import Console
+
+from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.service import end_leftovers
+from remembrancer.cli.local.state import read_state
+from remembrancer.cli.local.supervisor import GRACE_S, STOP_ORDER
+
+_LONGEST_STOP_S = len(STOP_ORDER) * GRACE_S + 5.0
+
+
+def down(console: Console, data: Path) -> None:
+    """Stop the service of a data folder; processes of a supervisor that is gone are ended, too."""
+    folder = DataFolder.at(data)
+    state = read_state(folder)
+    if state is None or not state.alive():
+        left = end_leftovers(state) if state is not None else 0
+        console.print(f"Ended {left} processes left behind." if left else "Remembrancer is not running.")
+        return
+    state.supervisor.signal(signal.SIGTERM)
+    with console.status("stopping"):
+        if not state.supervisor.wait(_LONGEST_STOP_S):
+            state.supervisor.signal(signal.SIGKILL)
+            end_leftovers(read_state(folder) or state)
+    console.print("Remembrancer has stopped.")

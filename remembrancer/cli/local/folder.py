@@ -1,0 +1,91 @@
+"""The data folder: the store's files, secrets, logs, and the note of what runs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def default_data_folder() -> Path:
+    """Return `$XDG_DATA_HOME/remembrancer`, by default `~/.local/share/remembrancer`."""
+    return _xdg("XDG_DATA_HOME", ".local/share") / "remembrancer"
+
+
+def default_model_cache() -> Path:
+    """Return `$XDG_CACHE_HOME/remembrancer/models`, by default `~/.cache/remembrancer/models`."""
+    return _xdg("XDG_CACHE_HOME", ".cache") / "remembrancer" / "models"
+
+
+def _xdg(variable: str, fallback: str) -> Path:
+    base = os.environ.get(variable, "")
+    return Path(base) if base.startswith("/") else Path.home() / fallback
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """One data folder; readable by its owner only."""
+
+    root: Path
+
+    @classmethod
+    def at(cls, root: Path) -> DataFolder:
+        """Return the folder, made where it is missing."""
+        folder = cls(root.expanduser().resolve())
+        for path in (folder.root, folder.store, folder.logs, folder.run, folder._secrets):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def store(self) -> Path:
+        """The store's append-only file."""
+        return self.root / "store"
+
+    @property
+    def logs(self) -> Path:
+        """One log per process."""
+        return self.root / "logs"
+
+    @property
+    def run(self) -> Path:
+        """What is true only while something runs."""
+        return self.root / "run"
+
+    @property
+    def state(self) -> Path:
+        """The note of what runs."""
+        return self.run / "state.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the supervisor while it lives."""
+        return self.run / "lock"
+
+    @property
+    def _secrets(self) -> Path:
+        return self.root / "secrets"
+
+    def log(self, name: str) -> Path:
+        """Return the log of one process."""
+        return self.logs / f"{name}.log"
+
+    def secret(self, name: str) -> str:
+        """Return a secret of this folder, made at first use: 256 bits, in a file that only its owner can read."""
+        path = self._secrets / name
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return path.read_text().strip()
+        with os.fdopen(handle, "w") as file:
+            file.write(value := secrets.token_urlsafe(32))
+        return value
+
+    def private_file(self, path: Path, text: str) -> Path:
+        """Write a file that only its owner can read; readers see the old or the new text, never half of one."""
+        draft = path.with_name(f"{path.name}.new")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+        draft.replace(path)
+        return path

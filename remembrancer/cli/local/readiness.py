@@ -1,0 +1,38 @@
+"""Asks a process whether it is ready."""
+
+from __future__ import annotations
+
+import grpc
+import redis
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+_CHANNEL_OPTIONS = (
+    # A channel of its own each time: a shared one would sit out the back-off of the connection refused before.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+def is_ready(probe: str, timeout: float = 1.0) -> bool:
+    """Return whether the process behind a Redis URL or a health address answers and says that it is ready."""
+    return _store_ready(probe, timeout) if probe.startswith("redis://") else _health_serving(probe, timeout)
+
+
+def _store_ready(url: str, timeout: float) -> bool:
+    client = redis.Redis.from_url(url, socket_timeout=timeout, socket_connect_timeout=timeout)
+    try:
+        return bool(client.ping())
+    except (redis.ConnectionError, redis.TimeoutError):  # BusyLoadingError included: it is still reading its file
+        return False
+    finally:
+        client.close()
+
+
+def _health_serving(address: str, timeout: float) -> bool:
+    with grpc.insecure_channel(address, options=_CHANNEL_OPTIONS) as channel:
+        try:
+            answer = health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(service=""), timeout=timeout
+            )
+        except grpc.RpcError:
+            return False
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)

@@ -1,0 +1,182 @@
+"""Keeps the processes of a plan running until it is told to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from remembrancer.cli.local.child import Child, spawn, tail
+from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.plan import Plan, Role
+from remembrancer.cli.local.readiness import is_ready
+
+TICK_S = 0.05
+GRACE_S = 10.0
+"""How long a process may take to end before it is killed."""
+READY_S = 60.0
+PREPARE_S = 300.0
+
+START_ORDER: tuple[tuple[Role, ...], ...] = (
+    (Role.STORE,),
+    (Role.ENCODER, Role.ACTIVE, Role.DEEP, Role.GATEWAY),
+)
+STOP_ORDER: tuple[tuple[Role, ...], ...] = (
+    # Callers first, what they call after them, the store last.
+    (Role.GATEWAY,),
+    (Role.ENCODER, Role.ACTIVE, Role.DEEP),
+    (Role.STORE,),
+)
+
+
+class StartFailed(Exception):
+    """A process ended or did not get ready while the service was starting."""
+
+    def __init__(self, name: str, what: str, log_tail: str) -> None:
+        """Take the process's name, what went wrong, and the end of its log."""
+        super().__init__(f"{name} {what}")
+        self.name = name
+        self.log_tail = log_tail
+
+
+class Supervisor:
+    """Runs the processes of a plan; every method may be called from any thread.
+
+    One thread starts all processes and lives as long as they do: their lives are tied to it (see `guard`).
+    `on_change` is called after a process started, got ready or ended.
+    """
+
+    def __init__(self, plan: Plan, folder: DataFolder, on_change: Callable[[], None] = lambda: None) -> None:
+        """Take what to run and where logs go; nothing is started yet."""
+        self._plan = plan
+        self._on_change = on_change
+        self._prepare_log = folder.log("prepare")
+        self._lock = threading.RLock()
+        self._children = {
+            role: Child(role, process.command, folder.log(role)) for role, process in plan.processes.items()
+        }
+        self._ready: set[Role] = set()
+        self._wake = threading.Event()
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        """Prepare, then start everything and wait until it is ready; raise StartFailed, with all stopped again."""
+        self._thread.start()
+        try:
+            self._prepare()
+            for roles in START_ORDER:
+                for role in roles:
+                    self.start_role(role)
+                for role in roles:
+                    self._wait_first_ready(role)
+        except BaseException:
+            self.stop(grace=2.0)
+            raise
+
+    def stop(self, grace: float = GRACE_S) -> None:
+        """Stop everything, callers first; what does not end within `grace` seconds is killed."""
+        for roles in STOP_ORDER:
+            self._stop_roles(roles, grace)
+        self._ended = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def start_role(self, role: Role) -> None:
+        """Have one process run."""
+        with self._lock:
+            self._children[role].want()
+        self._wake.set()
+
+    def stop_role(self, role: Role, grace: float = GRACE_S) -> None:
+        """Stop one process and leave it stopped."""
+        self._stop_roles((role,), grace)
+
+    def kill(self, role: Role, *, restart: bool = False) -> None:
+        """Kill one process without warning (SIGKILL) and wait for its end; it is restarted only when asked to be."""
+        with self._lock:
+            child = self._children[role]
+            child.wanted = False
+            child.signal(signal.SIGKILL)
+        self._wait(lambda: not child.running, GRACE_S)
+        if restart:
+            self.start_role(role)
+
+    def crash(self, role: Role) -> None:
+        """Kill one process behind the supervisor's back, which will restart it after a pause."""
+        with self._lock:
+            self._children[role].signal(signal.SIGKILL)
+
+    def suspend(self, role: Role) -> None:
+        """Freeze one process (SIGSTOP): it keeps its connections and does not answer."""
+        with self._lock:
+            self._children[role].signal(signal.SIGSTOP)
+
+    def resume(self, role: Role) -> None:
+        """Let a frozen process go on."""
+        with self._lock:
+            self._children[role].signal(signal.SIGCONT)
+
+    def wait_ready(self, role: Role, timeout: float = READY_S) -> None:
+        """Wait until a process says that it is ready; raise TimeoutError."""
+        probe = self._plan.processes[role].probe
+        if not self._wait(lambda: self._children[role].running and is_ready(probe), timeout):
+            raise TimeoutError(f"{role} is not ready after {timeout:g} s")
+        self._mark_ready(role)
+
+    def children(self) -> dict[Role, tuple[Child, bool]]:
+        """Return every process, and whether it got ready since it was last started."""
+        with self._lock:
+            return {role: (child, role in self._ready and child.running) for role, child in self._children.items()}
+
+    def _prepare(self) -> None:
+        process = spawn(self._plan.prepare, self._prepare_log)
+        if process.wait(PREPARE_S) != 0:
+            raise StartFailed("the model build", f"ended with code {process.returncode}", tail(self._prepare_log))
+
+    def _wait_first_ready(self, role: Role) -> None:
+        child = self._children[role]
+        probe = self._plan.processes[role].probe
+        if not self._wait(lambda: child.exit_code is not None or (child.running and is_ready(probe)), READY_S):
+            raise StartFailed(role, f"is not ready after {READY_S:g} s", child.tail())
+        if child.exit_code is not None:
+            raise StartFailed(role, f"ended with code {child.exit_code} while starting", child.tail())
+        self._mark_ready(role)
+
+    def _mark_ready(self, role: Role) -> None:
+        with self._lock:
+            self._ready.add(role)
+        self._on_change()
+
+    def _stop_roles(self, roles: Iterable[Role], grace: float) -> None:
+        children = [self._children[role] for role in roles]
+        with self._lock:
+            for child in children:
+                child.wanted = False
+                child.signal(signal.SIGTERM)
+        if not self._wait(lambda: not any(child.running for child in children), grace):
+            with self._lock:
+                for child in children:
+                    child.signal(signal.SIGKILL)
+            self._wait(lambda: not any(child.running for child in children), GRACE_S)
+
+    def _wait(self, condition: Callable[[], bool], timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(TICK_S)
+        return True
+
+    def _run(self) -> None:
+        while not self._ended:
+            with self._lock:
+                now = time.monotonic()
+                changed = [role for role, child in self._children.items() if child.tick(now)]
+                self._ready.difference_update(changed)
+            if changed:
+                self._on_change()
+            self._wake.wait(TICK_S)
+            self._wake.clear()
