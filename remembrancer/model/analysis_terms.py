@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import Stemmer
 
@@ -60,7 +61,7 @@ def terms_of(text: str) -> list[str]:
 
 def _characters(run: str) -> Iterator[str]:
     yield from run
-    for first, second in zip(run, run[1:], strict=False):
+    for first, second in pairwise(run):
         yield first + second
 
 

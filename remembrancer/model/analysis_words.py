@@ -40,6 +40,8 @@ note warning todo see use using used set run remind dont woohoo woah nah yup phe
 highly lucky appreciate wishing need cute thoughts stuff brave strong long spill cherish respect takes missed care
 """
 
+_NEVER = "mon tue tues wed thu thur thurs fri sat sun mr mrs ms dr prof sir ok okay lol hi hey hello thanks bye"
+
 MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
@@ -53,13 +55,6 @@ STOP_WORDS = frozenset(_STOP.split())
 OPENERS = frozenset(_OPENERS.split())
 """Capitalised only because they open a sentence."""
 
-NOT_NAMES = (
-    STOP_WORDS
-    | frozenset(WEEKDAYS)
-    | frozenset(MONTHS)
-    | frozenset(
-        "mon tue tues wed thu thur thurs fri sat sun mr mrs ms dr prof sir ok okay lol hi hey hello thanks bye".split()
-    )
-)
+NOT_NAMES = STOP_WORDS | frozenset(WEEKDAYS) | frozenset(MONTHS) | frozenset(_NEVER.split())
 """No names wherever they stand. Weekdays and months alone would tie together what has nothing in common; a month with
 a day or year is a date and is taken as one."""
