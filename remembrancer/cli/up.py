@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -55,7 +54,9 @@ def _run_foreground(console: Console, folder: DataFolder, gateway_port: int) -> 
             started = True
         _say_ready(console, service.address, folder)
         console.print("Ctrl-C stops it.")
-        threading.Event().wait()
+        # Not one long wait: a signal that another thread takes would not end it.
+        while True:
+            time.sleep(_POLL_S)
     except StartFailed as error:
         show_failure(console, str(error), error.log_tail, str(folder.logs))
         raise typer.Exit(EXIT_FAILED) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import grpc
 import redis
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 _CHANNEL_OPTIONS = (
     # A channel of its own each time: a shared one would sit out the back-off of the connection refused before.
@@ -18,7 +20,8 @@ def is_ready(probe: str, timeout: float = 1.0) -> bool:
 
 
 def _store_ready(url: str, timeout: float) -> bool:
-    client = redis.Redis.from_url(url, socket_timeout=timeout, socket_connect_timeout=timeout)
+    once = Retry(NoBackoff(), 0)
+    client = redis.Redis.from_url(url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=once)
     try:
         return bool(client.ping())
     except (redis.ConnectionError, redis.TimeoutError):  # BusyLoadingError included: it is still reading its file

@@ -1,0 +1,180 @@
+"""The supervisor, with real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from remembrancer.cli.local import supervisor as supervisor_module
+from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.identity import ProcessIdentity
+from remembrancer.cli.local.plan import Plan, Role
+from remembrancer.cli.local.readiness import is_ready
+from remembrancer.cli.local.supervisor import StartFailed, Supervisor
+from tests.unit.cli.conftest import PlanMaker
+
+
+def identities(supervisor: Supervisor) -> dict[Role, ProcessIdentity]:
+    found = {role: child.identity for role, (child, _) in supervisor.children().items()}
+    return {role: identity for role, identity in found.items() if identity is not None}
+
+
+def eventually(condition: Callable[[], bool], timeout: float = 10.0) -> bool:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.fixture
+def plan(make_small_plan: PlanMaker) -> Plan:
+    return make_small_plan()
+
+
+@pytest.fixture
+def running(plan: Plan, folder: DataFolder) -> Iterator[Supervisor]:
+    supervisor = Supervisor(plan, folder)
+    supervisor.start()
+    yield supervisor
+    supervisor.stop()
+
+
+def test_all_are_ready_after_start_and_gone_after_stop(plan: Plan, folder: DataFolder) -> None:
+    supervisor = Supervisor(plan, folder)
+    supervisor.start()
+    processes = identities(supervisor)
+    assert set(processes) == set(Role)
+    assert all(is_ready(process.probe) for process in plan.processes.values())
+
+    supervisor.stop()
+    assert not any(identity.alive() for identity in processes.values())
+    assert "ended in order" in folder.log(Role.GATEWAY).read_text()
+
+
+def test_a_crashed_process_is_restarted(running: Supervisor) -> None:
+    before = identities(running)[Role.ENCODER]
+    running.crash(Role.ENCODER)
+    assert eventually(lambda: not before.alive())
+    running.wait_ready(Role.ENCODER, 10)
+    assert identities(running)[Role.ENCODER] != before
+
+
+def test_a_process_that_keeps_crashing_is_restarted_ever_more_rarely(running: Supervisor) -> None:
+    child, _ = running.children()[Role.DEEP]
+    began = time.monotonic()
+    for starts in range(2, 5):
+        running.crash(Role.DEEP)
+        assert eventually(lambda: child.starts == starts)  # noqa: B023
+    # Pauses of .25, .5 and 1 s.
+    assert time.monotonic() - began >= 1.75
+
+
+def test_a_killed_process_stays_down_until_it_is_started(running: Supervisor) -> None:
+    running.kill(Role.ACTIVE)
+    time.sleep(0.6)
+    assert Role.ACTIVE not in identities(running)
+    running.start_role(Role.ACTIVE)
+    running.wait_ready(Role.ACTIVE, 10)
+
+
+def test_a_suspended_process_is_not_ready_and_can_still_be_stopped(running: Supervisor, plan: Plan) -> None:
+    running.suspend(Role.ACTIVE)
+    assert not is_ready(plan.processes[Role.ACTIVE].probe, timeout=0.5)
+    running.resume(Role.ACTIVE)
+    running.wait_ready(Role.ACTIVE, 5)
+    running.suspend(Role.ACTIVE)
+    running.stop_role(Role.ACTIVE, grace=5)
+    assert Role.ACTIVE not in identities(running)
+
+
+def test_a_process_that_ignores_the_request_to_end_is_killed(make_small_plan: PlanMaker, folder: DataFolder) -> None:
+    supervisor = Supervisor(make_small_plan(), folder)
+    supervisor.start()
+    stubborn = identities(supervisor)[Role.GATEWAY]
+    supervisor.suspend(Role.GATEWAY)
+    began = time.monotonic()
+    supervisor.stop(grace=1.0)
+    assert not stubborn.alive()
+    assert time.monotonic() - began < 5
+
+
+def test_a_process_that_dies_early_fails_the_start_with_its_log(make_small_plan: PlanMaker, folder: DataFolder) -> None:
+    complaint = [sys.executable, "-c", "import sys; sys.exit('REMEMBRANCER_X=7: must be 1..5')"]
+    supervisor = Supervisor(make_small_plan(deep=complaint), folder)
+    with pytest.raises(StartFailed) as caught:
+        supervisor.start()
+    assert caught.value.name == "deep"
+    assert "REMEMBRANCER_X=7: must be 1..5" in caught.value.log_tail
+    assert identities(supervisor) == {}
+
+
+def test_a_failed_preparation_fails_the_start(make_small_plan: PlanMaker, folder: DataFolder) -> None:
+    supervisor = Supervisor(make_small_plan(prepare=[sys.executable, "-c", "raise SystemExit('no weights')"]), folder)
+    with pytest.raises(StartFailed) as caught:
+        supervisor.start()
+    assert "no weights" in caught.value.log_tail
+
+
+def test_a_process_that_is_never_ready_fails_the_start(
+    make_small_plan: PlanMaker, folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "READY_S", 1.0)
+    supervisor = Supervisor(make_small_plan(gateway=[sys.executable, "-c", "import time; time.sleep(60)"]), folder)
+    with pytest.raises(StartFailed, match="gateway is not ready"):
+        supervisor.start()
+    assert identities(supervisor) == {}
+
+
+def test_the_store_keeps_what_it_acknowledged_when_it_is_killed(running: Supervisor, plan: Plan) -> None:
+    with redis.Redis.from_url(plan.store_url) as store:
+        for number in range(200):
+            store.set(f"key:{number}", number)
+    running.kill(Role.STORE, restart=True)
+    running.wait_ready(Role.STORE, 10)
+    with redis.Redis.from_url(plan.store_url) as store:
+        assert store.dbsize() == 200
+        assert store.config_get("appendfsync")["appendfsync"] == "always"
+        assert store.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+
+
+def test_the_store_refuses_callers_without_the_password(running: Supervisor, plan: Plan) -> None:
+    port = plan.store_url.rpartition(":")[2].partition("/")[0]
+    with redis.Redis(port=int(port)) as store, pytest.raises(redis.AuthenticationError):
+        store.ping()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ties children to their parent on Linux only")
+def test_no_orphan_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    program = textwrap.dedent("""
+        import sys, time
+        from pathlib import Path
+        from remembrancer.cli.local.child import spawn
+        from remembrancer.cli.local.plan import Command
+        for _ in range(3):
+            process = spawn(Command([sys.executable, "-c", "import time; time.sleep(60)"], {}), Path(sys.argv[1]))
+            print(process.pid, flush=True)
+        time.sleep(60)
+    """)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "log")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    assert parent.stdout is not None
+    children = [ProcessIdentity.of(int(parent.stdout.readline())) for _ in range(3)]
+    time.sleep(0.3)
+    assert all(child is not None and child.alive() for child in children)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert eventually(lambda: not any(child is not None and child.alive() for child in children))
