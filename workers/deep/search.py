@@ -20,10 +20,10 @@ TELLING = 0.1
 """Specificity below which a query entity, such as a speaker's name, brings no seeds."""
 CONSIDERED = 256
 """Reached records whose own match with the query is scored: those with most activation."""
-ASSOCIATED = 40
-"""Associated records in one answer: the ten that may be shown and spare for those shown as direct matches."""
+ASSOCIATED = 60
+"""Associated records in one answer: the ten that may be shown, and spare for the 50 that may be shown as direct."""
 DAMPING = 0.6
-"""Share of the activation that counts as relevance."""
+"""Share of the activation that counts as relevance: being led to is weaker evidence than matching the query."""
 DECIMALS = 4
 
 
@@ -44,7 +44,7 @@ def search(
         seeds |= _entity_seeds(partition, request, view)
         reached = spread(graph, view, seeds, checkpoint)
         checkpoint()
-        associated = _associated(partition, request, seeds, reached)
+        associated = _associated(partition, request, reached)
         relevance = seeds | {c.n: c.relevance for c in associated}
         asked = [entity.entity_id for entity in request.query.entities]
         return tier_pb2.SearchResponse(
@@ -66,19 +66,21 @@ def _entity_seeds(partition: DeepPartition, request: tier_pb2.SearchRequest, vie
 
 
 def _associated(
-    partition: DeepPartition, request: tier_pb2.SearchRequest, seeds: dict[int, float], reached: dict[int, Reached]
+    partition: DeepPartition, request: tier_pb2.SearchRequest, reached: dict[int, Reached]
 ) -> list[tier_pb2.Candidate]:
+    """Return the records to which the graph leads more than their own match does.
+
+    Their relevance is their own, or the damped activation when that is higher; either is below the seed's. Some may be
+    weak direct matches too: which of those are shown as direct is for the caller to say.
+    """
     strongest = sorted(reached.values(), key=lambda r: (-r.activation, r.n))[:CONSIDERED]
     scored = partition.index.relevance_of(request, sorted(r.n for r in strongest))
     associated: list[tier_pb2.Candidate] = []
     for way in strongest:
         candidate = scored.get(way.n)
-        if candidate is None:
+        if candidate is None or candidate.relevance >= way.activation:
             continue
-        lent = DAMPING * way.activation
-        if lent <= candidate.relevance:
-            continue
-        candidate.relevance = round(min(lent, seeds[way.seed]), DECIMALS)
+        candidate.relevance = round(max(candidate.relevance, DAMPING * way.activation), DECIMALS)
         candidate.path.extend(_path(partition.graph, way))
         associated.append(candidate)
     associated.sort(key=lambda c: (-c.relevance, c.n))

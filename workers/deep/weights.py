@@ -9,7 +9,7 @@ SHARES_ENTITY = 0.8
 """A rare common entity: the two records are about the same thing."""
 ADJACENT_TURN = 0.5
 """Question and answer stand beside each other, but so do greetings."""
-SAME_SESSION = 0.2
+SAME_SESSION = 0.1
 """One sitting wanders over several subjects."""
 USED_TOGETHER = 0.8
 """Feedback said so; what it passes on fades."""
