@@ -35,7 +35,7 @@ def options(connection_age: float) -> list[tuple[str, int]]:
         ("grpc.max_metadata_size", MAX_METADATA),
         # Clients that ping every 10 s, even without calls, are welcome; the default would send them away.
         ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
         # Dead peers are noticed, so that their calls stop costing.
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
