@@ -1,0 +1,5 @@
+"""`python -m workers.deep`."""
+
+from workers.deep.main import main
+
+main()
