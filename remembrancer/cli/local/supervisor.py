@@ -13,8 +13,8 @@ from remembrancer.cli.local.plan import Plan, Role
 from remembrancer.cli.local.readiness import is_ready
 
 TICK_S = 0.05
-GRACE_S = 10.0
-"""How long a process may take to end before it is killed."""
+GRACE_S = 25.0
+"""How long a process may take to end before it is killed: more than its own grace for calls in flight."""
 READY_S = 60.0
 PREPARE_S = 300.0
 

@@ -1,0 +1,91 @@
+"""The asyncio client."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from remembrancer.client import calls
+from remembrancer.client.config import MAX_ATTEMPTS, Connection
+from remembrancer.client.errors import from_rpc_error
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Message)
+
+
+def _method(make: Callable[P, calls.Call[R]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
+    @functools.wraps(make)
+    async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await client.send(make(*args, **kwargs))
+
+    return method
+
+
+class AsyncClient:
+    """A connection to the service for one event loop; an async context manager. Calls raise ClientError on failure."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Take where to connect; nothing is sent before the first call."""
+        options = list(connection.options())
+        self._metadata = connection.metadata()
+        self._channel = (
+            grpc.aio.insecure_channel(connection.target, options)
+            if connection.credentials is None
+            else grpc.aio.secure_channel(connection.target, connection.credentials, options)
+        )
+
+    @classmethod
+    def connect(
+        cls,
+        target: str,
+        token: str | None = None,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+        attempts: int = MAX_ATTEMPTS,
+    ) -> AsyncClient:
+        """Return a client of the service at `target`, such as "127.0.0.1:7700"; see Connection for the rest."""
+        return cls(Connection(target, token, credentials, attempts))
+
+    activate = _method(calls.activate)
+    feedback = _method(calls.feedback)
+    commit = _method(calls.commit)
+    get_session = _method(calls.get_session)
+    recall = _method(calls.recall)
+    remember = _method(calls.remember)
+    record_turns = _method(calls.record_turns)
+
+    async def wait_connected(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+        """Wait until the connection stands; raise TimeoutError."""
+        await asyncio.wait_for(self._channel.channel_ready(), timeout)
+
+    async def send(self, call: calls.Call[R]) -> R:
+        """Send a call and return its answer."""
+        invoke = self._channel.unary_unary(
+            call.path, request_serializer=calls.serialize, response_deserializer=call.response.FromString
+        )
+        try:
+            answer: R = await invoke(call.request, timeout=call.timeout, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from None
+        return answer
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._channel.close(None)
+
+    async def __aenter__(self) -> AsyncClient:
+        """Return itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        await self.close()

@@ -1,0 +1,92 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Concatenate, ParamSpec, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from remembrancer.client import calls
+from remembrancer.client.config import MAX_ATTEMPTS, Connection
+from remembrancer.client.errors import from_rpc_error
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Message)
+
+
+def _method(make: Callable[P, calls.Call[R]]) -> Callable[Concatenate[Client, P], R]:
+    @functools.wraps(make)
+    def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return client.send(make(*args, **kwargs))
+
+    return method
+
+
+class Client:
+    """A connection to the service; thread-safe, a context manager. Every call raises ClientError when it fails."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Take where to connect; nothing is sent before the first call."""
+        options = list(connection.options())
+        self._metadata = connection.metadata()
+        self._channel = (
+            grpc.insecure_channel(connection.target, options)
+            if connection.credentials is None
+            else grpc.secure_channel(connection.target, connection.credentials, options)
+        )
+
+    @classmethod
+    def connect(
+        cls,
+        target: str,
+        token: str | None = None,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+        attempts: int = MAX_ATTEMPTS,
+    ) -> Client:
+        """Return a client of the service at `target`, such as "127.0.0.1:7700"; see Connection for the rest."""
+        return cls(Connection(target, token, credentials, attempts))
+
+    activate = _method(calls.activate)
+    feedback = _method(calls.feedback)
+    commit = _method(calls.commit)
+    get_session = _method(calls.get_session)
+    recall = _method(calls.recall)
+    remember = _method(calls.remember)
+    record_turns = _method(calls.record_turns)
+
+    def wait_connected(self, timeout: float = 10.0) -> None:
+        """Wait until the connection stands; raise TimeoutError."""
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout)
+        except grpc.FutureTimeoutError:
+            raise TimeoutError(f"not connected after {timeout:g} s") from None
+
+    def send(self, call: calls.Call[R]) -> R:
+        """Send a call and return its answer."""
+        invoke = self._channel.unary_unary(
+            call.path, request_serializer=calls.serialize, response_deserializer=call.response.FromString
+        )
+        try:
+            answer: R = invoke(call.request, timeout=call.timeout, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from None
+        return answer
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        self.close()

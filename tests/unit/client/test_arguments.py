@@ -1,0 +1,151 @@
+"""Arguments of the client become the right proto messages, or a clear error."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+
+from remembrancer.client import calls, memory, memory_feedback, tenant, turn
+from remembrancer.client.arguments import enum_number, to_struct, to_timestamp
+from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
+
+SERVICES = [
+    *session_pb2.DESCRIPTOR.services_by_name.values(),
+    *recall_pb2.DESCRIPTOR.services_by_name.values(),
+    *memory_pb2.DESCRIPTOR.services_by_name.values(),
+]
+METHODS = [(service, method) for service in SERVICES for method in service.methods]
+
+FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
+    "Activate": calls.activate,
+    "Feedback": calls.feedback,
+    "Commit": calls.commit,
+    "GetSession": calls.get_session,
+    "Recall": calls.recall,
+    "Remember": calls.remember,
+    "RecordTurns": calls.record_turns,
+}
+MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "Activate": (("t", "g"), {"scope": "a:b"}),
+    "Feedback": (("r",), {}),
+    "Commit": (("s",), {"scope": "a:b", "final_goal": "g", "outcome": "success", "outcome_summary": "o"}),
+    "GetSession": (("s",), {"scope": "a:b"}),
+    "Recall": (("q",), {"scope": "a:b"}),
+    "Remember": (([memory("fact", "x")],), {"scope": "a:b"}),
+    "RecordTurns": (([turn("x")],), {"scope": "a:b"}),
+}
+
+
+def minimal(name: str, **more: Any) -> calls.Call[Any]:
+    args, kwargs = MINIMAL[name]
+    return FUNCTIONS[name](*args, **kwargs, **more)
+
+
+@pytest.mark.parametrize(("service", "method"), METHODS, ids=[method.name for _, method in METHODS])
+def test_every_call_of_the_api_has_a_function_with_every_field(service: Any, method: Any) -> None:
+    call = minimal(method.name)
+    assert call.path == f"/{service.full_name}/{method.name}"
+    assert call.request.DESCRIPTOR is method.input_type
+    assert call.response.DESCRIPTOR is method.output_type
+    arguments = set(inspect.signature(FUNCTIONS[method.name]).parameters)
+    assert arguments - {"timeout"} == set(method.input_type.fields_by_name)
+
+
+@pytest.mark.parametrize("name", ["Activate", "Feedback", "Commit", "Recall", "Remember", "RecordTurns"])
+def test_calls_that_change_something_carry_a_fresh_request_id(name: str) -> None:
+    first, second = minimal(name).request.request_id, minimal(name).request.request_id
+    assert first
+    assert len(first) <= 64
+    assert first.isascii()
+    assert first != second
+    assert minimal(name, request_id="mine").request.request_id == "mine"
+
+
+def test_unset_stays_unset() -> None:
+    request = calls.recall("q", scope="a:b").request
+    assert isinstance(request, recall_pb2.RecallRequest)
+    assert not request.HasField("top_k")
+    assert not request.HasField("min_score")
+    assert not request.HasField("probable_answer")
+    assert not request.HasField("axes")
+    assert not request.HasField("as_of")
+
+
+def test_given_arguments_arrive() -> None:
+    request = calls.recall(
+        "q",
+        scope=tenant("acme", user_id="u"),
+        mode="deep",
+        top_k=0,
+        min_score=0.0,
+        probable_answer=False,
+        task_context={"a": {"b": [1, "x"]}},
+        axes={"project_id": ""},
+        kinds=["turn"],
+        types=["fact", "open_question"],
+        require_tiers=["active"],
+    ).request
+    assert isinstance(request, recall_pb2.RecallRequest)
+    assert request.scope.tenant == common_pb2.TenantScope(org_id="acme", user_id="u")
+    assert request.mode == recall_pb2.RECALL_MODE_DEEP
+    assert request.HasField("top_k")
+    assert request.HasField("min_score")
+    assert request.HasField("probable_answer")
+    assert request.axes.HasField("project_id")
+    assert json_format.MessageToDict(request.task_context) == {"a": {"b": [1.0, "x"]}}
+    assert request.kinds == [common_pb2.MEMORY_KIND_TURN]
+    assert request.types == [common_pb2.MEMORY_TYPE_FACT, common_pb2.MEMORY_TYPE_OPEN_QUESTION]
+    assert request.require_tiers == [common_pb2.TIER_ACTIVE]
+
+
+def test_enum_values_go_by_name_or_number() -> None:
+    assert enum_number(recall_pb2.RecallMode, "DEEP") == recall_pb2.RECALL_MODE_DEEP
+    assert enum_number(recall_pb2.RecallMode, 99) == 99
+    with pytest.raises(ValueError, match="'deeper' is not one of: active, deep"):
+        enum_number(recall_pb2.RecallMode, "deeper")
+
+
+def test_a_naive_moment_is_read_as_utc() -> None:
+    naive, aware = datetime(2024, 3, 10, 1), datetime(2024, 3, 10, 10, tzinfo=timezone(timedelta(hours=9)))  # noqa: DTZ001
+    assert to_timestamp(naive) == to_timestamp(aware) == to_timestamp(datetime(2024, 3, 10, 1, tzinfo=UTC))
+
+
+HALF = "\ud83c"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: calls.recall(f"ab{HALF}", scope="a:b"),
+        lambda: calls.recall("q", scope=f"a:b{HALF}"),
+        lambda: calls.recall("q", scope="a:b", task_context={"k": [{"x": HALF}]}),
+        lambda: calls.recall("q", scope="a:b", axes={"user_id": HALF}),
+        lambda: memory("fact", HALF),
+        lambda: turn(HALF),
+        lambda: turn("x", name=HALF),
+        lambda: memory_feedback("sch_1", "stale", stale_reason="outdated", reason=HALF),
+        lambda: calls.feedback("r", missing=["fine", HALF]),
+        lambda: tenant(HALF),
+    ],
+)
+def test_d3_a_lone_surrogate_fails_here_with_a_clear_error(make: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="lone surrogate"):
+        make()
+
+
+def test_d3_the_error_says_where() -> None:
+    with pytest.raises(ValueError, match="query: the character at position 2"):
+        calls.recall(f"ab{HALF}", scope="a:b")
+
+
+def test_d3_whole_characters_pass() -> None:
+    text = "🍸👩‍👩‍👧‍👦🇯🇵"
+    assert memory("fact", text).content == text
+    struct = to_struct({"k": text})
+    assert struct is not None
+    assert struct["k"] == text
