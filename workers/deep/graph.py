@@ -15,9 +15,9 @@ from workers.deep.nodes import RecordNode, node_of
 SESSION_REACH = 6
 """How many records before and after one in its session are its neighbours."""
 
-NODE_BYTES = 700
+NODE_BYTES = 450
 """Measured size of one record's node with its places in the groups, entities apart."""
-MENTION_BYTES = 250
+MENTION_BYTES = 200
 """Measured size of one mention of an entity."""
 
 

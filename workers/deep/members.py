@@ -41,7 +41,7 @@ class Members:
         group = self.of(key)
         at = bisect_left(group, n)
         after = at + 1 if at < len(group) and group[at] == n else at
-        for step in range(reach):
+        for step in range(min(reach, max(at, len(group) - after))):
             if at - 1 - step >= 0:
                 yield group[at - 1 - step]
             if after + step < len(group):
