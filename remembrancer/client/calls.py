@@ -40,7 +40,7 @@ class Call(Generic[R]):
     """A call that is ready to go: path, request, the class of its answer, and its deadline in seconds."""
 
     path: str
-    request: Message
+    request: Any
     response: type[R]
     timeout: float
 

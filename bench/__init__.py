@@ -1,0 +1,1 @@
+"""Measures the service; part of the repository, not of the package."""

@@ -1,0 +1,55 @@
+"""The figures of a quality run: as JSON, and as a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from bench import metrics
+from bench.conversation_run import Asked
+
+DIGITS = 2
+
+
+def figures(asked: Sequence[Asked], mode: str, encoder: str, turns: int, seconds: float) -> dict[str, Any]:
+    """Return all figures, x 100: of each measure the plain mean of the categories' means."""
+    ndcg = metrics.by_category((a.question.category, metrics.ndcg(a.ranked, a.question.relevant)) for a in asked)
+    at_5, at_10 = (
+        metrics.by_category((a.question.category, metrics.recall(a.ranked, a.question.relevant, depth)) for a in asked)
+        for depth in (5, 10)
+    )
+    return {
+        "mode": mode,
+        "encoder": encoder,
+        "ndcg_at_10": {
+            "mean": _percent(metrics.macro(ndcg)),
+            "by_category": {category: _percent(value) for category, value in ndcg.items()},
+        },
+        "recall_at_5": _percent(metrics.macro(at_5)),
+        "recall_at_10": _percent(metrics.macro(at_10)),
+        "questions": len(asked),
+        "turns": turns,
+        "seconds": round(seconds, 1),
+    }
+
+
+def table(result: dict[str, Any], asked: Sequence[Asked]) -> Table:
+    """Return what the terminal shows."""
+    counts = Counter(a.question.category for a in asked)
+    shown = Table("category", "questions", "nDCG@10", title=f"{result['mode']}, {result['encoder']}")
+    for category, value in result["ndcg_at_10"]["by_category"].items():
+        shown.add_row(category, str(counts[category]), f"{value:.2f}")
+    shown.add_section()
+    shown.add_row("mean of categories", str(result["questions"]), f"[bold]{result['ndcg_at_10']['mean']:.2f}")
+    shown.caption = (
+        f"Recall@5 {result['recall_at_5']:.2f}, Recall@10 {result['recall_at_10']:.2f}; "
+        f"{result['turns']} turns, {result['seconds']} s"
+    )
+    return shown
+
+
+def _percent(value: float) -> float:
+    return round(100 * value, DIGITS)

@@ -1,0 +1,39 @@
+"""The figures that the benchmark writes."""
+
+from __future__ import annotations
+
+from bench.conversation_run import Asked, rank
+from bench.dataset import Question
+from bench.report import figures
+from remembrancer.v1 import recall_pb2
+
+
+def asked(category: str, ranked: list[str], *relevant: str) -> Asked:
+    return Asked(Question("q", "?", category, frozenset(relevant)), ranked)
+
+
+def test_the_figures_have_the_agreed_shape() -> None:
+    result = figures(
+        [asked("a", ["1"], "1"), asked("a", ["2"], "1"), asked("b", ["x"] * 6 + ["1"], "1")], "deep", "model", 7, 1.234
+    )
+    assert result == {
+        "mode": "deep",
+        "encoder": "model",
+        "ndcg_at_10": {"mean": 41.67, "by_category": {"a": 50.0, "b": 33.33}},
+        "recall_at_5": 25.0,
+        "recall_at_10": 75.0,
+        "questions": 3,
+        "turns": 7,
+        "seconds": 1.2,
+    }
+
+
+def test_associated_turns_are_ranked_among_the_others() -> None:
+    hits = recall_pb2.Hits(
+        turns=[
+            recall_pb2.Hit(memory_id="evt_10", msg_id="c", score=0.5),
+            recall_pb2.Hit(memory_id="evt_9", msg_id="b", score=0.5),
+            recall_pb2.Hit(memory_id="evt_1", msg_id="a", score=0.9, pathway=recall_pb2.PATHWAY_ASSOCIATED),
+        ]
+    )
+    assert rank(recall_pb2.RecallResponse(hits=hits)) == ["a", "b", "c"]
