@@ -5,10 +5,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from remembrancer.internal.v1 import tier_pb2
+import numpy as np
+
+from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.model.analysis import analyse, date_terms
 from remembrancer.store.reader import StoredRecord
+from workers.index.lexical import Lexical
 from workers.index.model import Model
+from workers.index.procedures import Procedures
+from workers.index.scoring import Scorer
+from workers.index.table import Table
+from workers.index.turns import Turns
+from workers.index.vectors import Vectors
+
+COMPACT_DEAD: Final = 1000
+"""Dead slots from which compacting is worth its while, when they are a quarter of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +29,7 @@ class DirectResult:
     """What the direct search found.
 
     `candidates` by descending relevance (rounded to 1e-4), then by N; `any_live`: whether the partition holds live
-    memories at all, whatever the filter.
+    records at all, whatever the filter.
     """
 
     candidates: list[tier_pb2.Candidate]
@@ -33,33 +46,121 @@ class PartitionIndex:
         """Make an empty index for the vectors of `model`, kept as float16 or in 8 bits."""
         self.model = model
         self.lock = threading.RLock()
-        self._eight_bit = eight_bit
+        self._table = Table()
+        self._vectors = Vectors(model.dimension, eight_bit)
+        self._lexical = Lexical()
+        self._turns = Turns()
+        self._procedures = Procedures()
+        self._fingerprints: dict[int, int] = {}
+        self._damaged: set[int] = set()
+        self._last: tuple[bytes, Scorer] | None = None
 
     @property
     def damaged(self) -> int:
         """How many records have a stored vector that could not be used; they are found by words."""
-        raise NotImplementedError
+        return len(self._damaged)
 
     def apply(self, stored: StoredRecord) -> None:
         """Take over the current state of one record; idempotent, in any order."""
-        raise NotImplementedError
+        with self.lock:
+            self._last = None
+            fingerprint = _fingerprint(stored)
+            if fingerprint != self._fingerprints.get(stored.n):
+                self._remove(stored.n)
+                if stored.record is not None:
+                    self._add(stored, stored.record)
+                    self._fingerprints[stored.n] = fingerprint
+                self._compact()
+            if stored.record is not None:
+                self._table.learn(self._table.slots[stored.n], stored.learned)
 
     def size_bytes(self) -> int:
         """Return about how much memory this holds."""
-        raise NotImplementedError
+        parts = (self._table, self._vectors, self._lexical, self._turns, self._procedures)
+        return sum(part.nbytes() for part in parts) + 100 * len(self._fingerprints)
 
     def search(self, request: tier_pb2.SearchRequest) -> DirectResult:
         """Return the best `request.depth` memories that the filter allows."""
-        raise NotImplementedError
+        with self.lock:
+            return DirectResult(self._scorer(request).best(request.depth), self._table.any_live())
 
     def relevance_of(self, request: tier_pb2.SearchRequest, ns: Iterable[int]) -> dict[int, tier_pb2.Candidate]:
         """Score the records named as the direct search would; those unknown or not allowed are left out."""
-        raise NotImplementedError
+        with self.lock:
+            slots = [slot for n in ns if (slot := self._table.slots.get(n)) is not None]
+            return {c.n: c for c in self._scorer(request).score(np.array(slots, np.int64))}
 
     def procedures(self, request: tier_pb2.SearchRequest) -> list[tier_pb2.ProcedureCandidate]:
         """Return the best `request.procedures` procedures that fit."""
-        raise NotImplementedError
+        with self.lock:
+            return self._procedures.search(request, self._table, self._vectors, self._lexical, self.model)
 
     def visible(self, filter_: tier_pb2.Filter) -> Callable[[int], bool]:
         """Return what says whether memory N may be returned (never a procedure); use it while `lock` is held."""
-        raise NotImplementedError
+        with self.lock:
+            allowed, slots = self._table.allowed(filter_), self._table.slots
+
+        def is_visible(n: int) -> bool:
+            slot = slots.get(n)
+            return slot is not None and bool(allowed[slot])
+
+        return is_visible
+
+    def _scorer(self, request: tier_pb2.SearchRequest) -> Scorer:
+        # The deep tier asks several times about one request.
+        same = tier_pb2.SearchRequest()
+        same.CopyFrom(request)
+        same.ClearField("depth")
+        key = same.SerializeToString(deterministic=True)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, Scorer(request, self._table, self._vectors, self._lexical, self._turns, self.model))
+        return self._last[1]
+
+    def _add(self, stored: StoredRecord, record: store_pb2.Record) -> None:
+        slot = self._table.add(stored.n, record)
+        windows = stored.vectors
+        damaged = stored.damaged or (windows is not None and windows.shape[1] != self.model.dimension)
+        self._vectors.add(None if damaged else windows)
+        if damaged:
+            self._damaged.add(stored.n)
+        self._lexical.add(_terms(record))
+        self._turns.add(slot, stored.n, record)
+        if record.kind == store_pb2.RECORD_KIND_PROCEDURE:
+            self._procedures.add(stored.n, record.procedure)
+
+    def _remove(self, n: int) -> None:
+        slot = self._table.slots.get(n)
+        if slot is None:
+            return
+        self._table.kill(n)
+        self._lexical.remove(slot)
+        self._turns.remove(slot)
+        self._procedures.remove(n)
+        self._damaged.discard(n)
+        del self._fingerprints[n]
+
+    def _compact(self) -> None:
+        dead = len(self._table) - len(self._table.slots)
+        if dead < COMPACT_DEAD or 4 * dead < len(self._table):
+            return
+        alive = self._table.alive.values.copy()
+        for part in (self._turns, self._vectors, self._lexical, self._table):
+            part.keep(alive)
+
+
+def _fingerprint(stored: StoredRecord) -> int:
+    """Return what differs when anything but the learned part of a record differs; 0 for an erased one."""
+    if stored.record is None:
+        return 0
+    vectors = b"" if stored.vectors is None else stored.vectors.tobytes()
+    return hash((stored.record.SerializeToString(deterministic=True), vectors, stored.damaged))
+
+
+def _terms(record: store_pb2.Record) -> list[str]:
+    """Return the index terms of a record: of its text, of a turn's speaker, and of its date when that is known."""
+    terms = list(record.analysis.terms)
+    if record.name:
+        terms += analyse(record.name).terms
+    if record.HasField("occurred_at") and not record.time_uncertain:
+        terms += date_terms(record.occurred_at.ToDatetime())
+    return terms
