@@ -52,10 +52,10 @@ class Scorer:
 
     def best(self, depth: int) -> list[tier_pb2.Candidate]:
         """Return the best `depth` candidates, by descending relevance, then by N."""
-        return self.score(self._candidates(max(depth, LEAST_CANDIDATES)))[:depth]
+        return self.score(self._candidates(max(depth, LEAST_CANDIDATES)), depth)
 
-    def score(self, slots: Slots) -> list[tier_pb2.Candidate]:
-        """Return those of the slots that are allowed, scored, by descending relevance, then by N."""
+    def score(self, slots: Slots, depth: int | None = None) -> list[tier_pb2.Candidate]:
+        """Return the best `depth` (None = all) of the slots that are allowed, by descending relevance, then by N."""
         slots = np.unique(slots)
         slots = slots[self._allowed[slots]]
         if not len(slots):
@@ -83,7 +83,7 @@ class Scorer:
                 cosine=float(cosine[slots[i]]),
                 lexical=float(lexical[i]),
             )
-            for i in np.lexsort((ns, -relevance))
+            for i in np.lexsort((ns, -relevance))[:depth]
         ]
 
     def _candidates(self, least: int) -> Slots:

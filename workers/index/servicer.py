@@ -12,12 +12,14 @@ import grpc
 
 from remembrancer.internal.v1 import tier_pb2, tier_pb2_grpc
 from remembrancer.model.errors import Cancelled
+from remembrancer.runtime import deadline
 from remembrancer.v1 import common_pb2
 from workers.index.model import Model
 from workers.index.pull import Index, Puller
 
-DEFAULT_TIMEOUT = 5.0
-"""Seconds for a search whose caller set no deadline."""
+RESERVE_SECONDS = 0.1
+RESERVE_SHARE = 0.2
+"""Kept back of the caller's time, whichever is less, so that an error still reaches it in time."""
 
 Checkpoint = Callable[[], None]
 """Called between the stages of a search; raises Cancelled once the caller is gone."""
@@ -45,13 +47,9 @@ class TierServicer(tier_pb2_grpc.TierServiceServicer, Generic[T]):
         self, request: tier_pb2.SearchRequest, context: grpc.aio.ServicerContext[object, object]
     ) -> tier_pb2.SearchResponse:
         """Bring the partition up to the request's head and search it."""
-        timeout = context.time_remaining()
-        index = await self._puller.current(
-            request.partition,
-            request.head,
-            DEFAULT_TIMEOUT if timeout is None else timeout,
-            Model.of_query(request),
-        )
+        left = deadline.remaining(context)
+        left -= min(RESERVE_SECONDS, RESERVE_SHARE * left)
+        index = await self._puller.current(request.partition, request.head, left, Model.of_query(request))
         gone = threading.Event()
 
         def checkpoint() -> None:

@@ -50,6 +50,7 @@ class Vectors:
 
         All texts that are as near as the last one are in, so that the answer does not depend on the order of rows.
         """
+        _one_thread()
         row_allowed = allowed[self._slot_of_row.values]
         possible = int(np.count_nonzero(row_allowed))
         # FAISS keeps a pointer into this array while it searches.
@@ -75,6 +76,7 @@ class Vectors:
 
         Computed from the stored row alone, in the same way wherever the row stands.
         """
+        _one_thread()
         result = np.zeros(len(slots))
         counts = self._row_count.values[slots]
         with_rows = np.flatnonzero(counts)
@@ -117,3 +119,8 @@ class Vectors:
             return windows
         rounded: NDArray[np.float32] = np.clip(np.rint(windows * self._scale), -127, 127)
         return rounded
+
+
+def _one_thread() -> None:
+    """Keep FAISS to the calling thread: one search is too small to share, waking other threads takes longer."""
+    faiss.omp_set_num_threads(1)

@@ -1,0 +1,1 @@
+"""The active tier: vector and lexical search."""

@@ -1,0 +1,5 @@
+"""`python -m workers.active`."""
+
+from workers.active.main import main
+
+main()

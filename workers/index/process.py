@@ -1,0 +1,88 @@
+"""A tier worker as a process: its parts put together and served. Both tiers are the same but for index and search."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import grpc
+import structlog
+from redis.exceptions import RedisError
+
+from remembrancer.internal.v1 import tier_pb2_grpc
+from remembrancer.runtime import logs, server
+from remembrancer.runtime.interceptors import WorkerToken, chain
+from remembrancer.store.connection import connect
+from remembrancer.v1 import common_pb2
+from workers.index.model import Model, StoreReaders
+from workers.index.pull import Index, Puller
+from workers.index.servicer import Search, TierServicer
+from workers.index.settings import TierSettings
+
+SERVICE = "remembrancer.internal.v1.TierService"
+
+RETRY_SECONDS = 0.2
+"""Between two attempts to reach the store at the start."""
+
+T = TypeVar("T", bound=Index)
+
+
+@dataclass(frozen=True, slots=True)
+class TierSpec(Generic[T]):
+    """What sets one tier apart: its name, what makes an empty index of a partition, and the search over it."""
+
+    name: str
+    tier: common_pb2.Tier.ValueType
+    factory: Callable[[Model], T]
+    search: Search[T]
+
+
+def run_tier(spec: TierSpec[T], settings: TierSettings, threads: int) -> None:
+    """Serve until told to stop, searching and applying records in `threads` threads."""
+    logs.configure(settings, spec.name)
+    server.run(lambda: _serve(spec, settings, threads))
+
+
+async def _serve(spec: TierSpec[T], settings: TierSettings, threads: int) -> None:
+    redis = connect(settings.store_url, cluster=settings.store_cluster)
+    token = settings.worker_token
+    worker_id = settings.worker_id or f"{spec.name}-{socket.gethostname()}"
+    with ThreadPoolExecutor(threads, thread_name_prefix="search") as executor:
+        readers = StoreReaders(redis, settings.dimension)
+        puller = Puller(readers, spec.factory, executor, settings.memory_mib * 2**20)
+        servicer = TierServicer(puller, spec.tier, worker_id, spec.search, executor)
+
+        async def reachable() -> bool:
+            return bool(await redis.ping())
+
+        async def ready() -> None:
+            while True:
+                try:
+                    await reachable()
+                except (RedisError, OSError) as error:
+                    structlog.get_logger().info("waiting for the store", error=type(error).__qualname__)
+                    await asyncio.sleep(RETRY_SECONDS)
+                else:
+                    return
+
+        def register(target: grpc.aio.Server) -> None:
+            tier_pb2_grpc.add_TierServiceServicer_to_server(servicer, target)
+
+        try:
+            await server.serve(
+                settings,
+                name=spec.name,
+                services={SERVICE: reachable},
+                register=register,
+                ready=ready,
+                interceptors=chain(
+                    max_in_flight=settings.max_in_flight, auth=[WorkerToken(token)] if token is not None else []
+                ),
+            )
+        finally:
+            await puller.close()
+            await redis.aclose()
