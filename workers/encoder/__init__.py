@@ -1,0 +1,1 @@
+"""The encoder worker: texts to vectors, index terms and entities."""

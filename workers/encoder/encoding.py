@@ -1,0 +1,53 @@
+"""Encodes the texts of one call, window by window, through the lanes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from remembrancer.internal.v1 import encoder_pb2
+from remembrancer.model.analysis import analyse
+from workers.encoder.lanes import Lane, Lanes
+from workers.encoder.model import Model, Vector
+
+
+class Encoding:
+    """Turns inputs into results. Work stops at the next window when the call is cancelled."""
+
+    def __init__(self, model: Model, lanes: Lanes) -> None:
+        """Take the model and the lanes its work runs in."""
+        self.model = model
+        self._lanes = lanes
+
+    async def encode(self, lane: Lane, inputs: Sequence[encoder_pb2.EncodeInput]) -> list[encoder_pb2.Encoded]:
+        """Return one result per input, in order.
+
+        A call has at most as many texts under way as there are threads, so that a long one leaves room for others.
+        """
+        results = [encoder_pb2.Encoded() for _ in inputs]
+        waiting = iter(zip(inputs, results, strict=True))
+
+        async def worker() -> None:
+            for source, result in waiting:
+                await self._encode(lane, source, result)
+
+        workers = [asyncio.ensure_future(worker()) for _ in range(min(self._lanes.threads, len(inputs)))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for each in workers:
+                each.cancel()
+        return results
+
+    async def _encode(self, lane: Lane, source: encoder_pb2.EncodeInput, result: encoder_pb2.Encoded) -> None:
+        windows, first = await self._lanes.run(lane, self._begin, lane, source.text)
+        further = [await self._lanes.run(lane, self.model.embed, window) for window in windows[1:]]
+        result.vectors = np.stack([first, *further]).tobytes()
+        if source.analyse:
+            result.analysis.CopyFrom(await self._lanes.run(lane, analyse, source.analyse))
+
+    def _begin(self, lane: Lane, text: str) -> tuple[list[list[int]], Vector]:
+        windows = self.model.windows(text, query=lane is Lane.QUERY)
+        return windows, self.model.embed(windows[0])

@@ -1,0 +1,29 @@
+"""What the encoder worker can be told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+
+from remembrancer.runtime.settings import ProcessSettings
+
+
+def default_cache() -> Path:
+    """Return the user's cache folder for models."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "remembrancer" / "models"
+
+
+class EncoderSettings(ProcessSettings):
+    """Settings of an encoder worker."""
+
+    listen: str = Field(default="127.0.0.1:7710", description="host:port of the encoder service; port 0 = any free one")
+    ops_listen: str = Field(default="127.0.0.1:7711", description="host:port of health checks")
+    model: str = Field(
+        default="all-MiniLM-L6-v2",
+        min_length=1,
+        description="all-MiniLM-L6-v2, multilingual-e5-small, or a folder with model.onnx and tokenizer.json",
+    )
+    model_cache: Path = Field(default_factory=default_cache, description="a folder for built models")
+    max_in_flight: int = Field(default=256, ge=1, le=100_000, description="1..100000 calls at once")
