@@ -12,6 +12,9 @@ def main() -> None:
     settings = load(DeepSettings)
     threads = limit_threads(settings.threads)
     # The numeric libraries read the thread limits once, when they are imported.
-    from workers.deep.process import run_worker
+    from remembrancer.v1 import common_pb2
+    from workers.deep.partition import DeepPartition
+    from workers.deep.search import search
+    from workers.index.process import TierSpec, run_tier
 
-    run_worker(settings, threads)
+    run_tier(TierSpec("deep", common_pb2.TIER_DEEP, DeepPartition, search), settings, threads)
