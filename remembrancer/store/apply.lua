@@ -36,6 +36,13 @@ end
 local function value(argument)
   if type(argument) ~= 'table' then return argument end
   if argument.n then return string.format('%.0f', base + argument.n) end
+  if argument.numbers then
+    local numbers = argument.known
+    for _, index in ipairs(argument.numbers) do
+      numbers = numbers .. (numbers == '' and '' or ',') .. string.format('%.0f', base + index)
+    end
+    return numbers
+  end
   return string.format('%.0f', now)
 end
 

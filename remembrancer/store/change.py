@@ -1,4 +1,4 @@
-"""A change to one partition: conditions, writes and feed entries, taken by the apply script as a whole or not at all."""
+"""A change to one partition: conditions, writes and feed entries, applied by the script as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -27,11 +27,19 @@ class Allocated:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbers:
+    """Sequence numbers, known and allocated ones, as one comma-separated text."""
+
+    known: str
+    allocated: tuple[Allocated, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StoreTime:
     """The store's clock in milliseconds at the moment of the change."""
 
 
-Argument = str | bytes | int | Allocated | StoreTime
+Argument = str | bytes | int | Allocated | Numbers | StoreTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,8 @@ def _packed(argument: Argument) -> Any:
     match argument:
         case Allocated(index):
             return {"n": index}
+        case Numbers(known, allocated):
+            return {"known": known, "numbers": [a.index for a in allocated]}
         case StoreTime():
             return {"t": 1}
         case int():

@@ -32,6 +32,9 @@ def partition_of(scope: str) -> str:
     return digest("scope", scope)
 
 
+LOOK_ALIKES = "rm:alike:"
+"""Prefix of sets of scopes that differ only by case or by `-` and `_`; a digest of what they share follows."""
+
 UNEMBEDDED = "rm:unembedded"
 """Set: digests of partitions that may have records without a vector."""
 
@@ -90,7 +93,7 @@ class PartitionKeys:
         return self._key("cont")
 
     def session(self, ledger: str) -> str:
-        """Hash of one session: `info`, `state`, `active` (ms), `ctx` (JSON), `count`, `outcome`, `p:<N>` used procedures."""
+        """Hash of one session: `info`, `state`, `active` (ms), `ctx` (JSON), `count`, `outcome`, `episode`, ..."""
         return self._key("ses", ledger)
 
     def ledger(self, ledger: str) -> str:
@@ -108,6 +111,10 @@ class PartitionKeys:
     def written(self, ledger: str) -> str:
         """List of one session: N of the records it wrote."""
         return self._key("wrote", ledger)
+
+    def used_procedures(self, ledger: str) -> str:
+        """Set of one session: N of the procedures it used."""
+        return self._key("used", ledger)
 
     def replay(self, caller: str, rpc: str, request_id: str) -> str:
         """Hash of one remembered request: `body` digest, `answer`, `base` (last N before it)."""

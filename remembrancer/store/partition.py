@@ -13,8 +13,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.model.scope import look_alike
 from remembrancer.store.change import Change
-from remembrancer.store.keys import SCOPES
+from remembrancer.store.keys import CURRENT_MODEL, LOOK_ALIKES, SCOPES, UNEMBEDDED, digest
 
 Read: TypeAlias = tuple[str, str, *tuple[str, ...]]
 """A read command: its name, its key, its arguments."""
@@ -94,12 +95,63 @@ class PartitionStore:
             case _:
                 return Conflicted(int(now), change.label(int(rest[0])))
 
-    async def register(self, partition: str, scope: str) -> None:
-        """Put a scope into the registry; before its first record is written. Errors: StoreUnavailable."""
+    async def register(self, partition: str, scope: str, unembedded: bool) -> None:
+        """Put a scope into the registry before its first record, or one without a vector, is written.
+
+        Errors: StoreUnavailable.
+        """
         try:
             await self._redis.hset(SCOPES, partition, scope)
+            await self._redis.sadd(_alike_key(scope), scope)
         except (RedisError, OSError) as error:
             raise StoreUnavailable("the store cannot be reached") from error
+        if unembedded:
+            await self.note_unembedded(partition)
+
+    async def note_unembedded(self, partition: str) -> None:
+        """Note that a partition may hold records without a vector. Errors: StoreUnavailable."""
+        try:
+            await self._redis.sadd(UNEMBEDDED, partition)
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+
+    async def alike(self, scope: str) -> list[str]:
+        """Return other registered scopes that differ only by case or by `-` and `_`. Errors: StoreUnavailable."""
+        try:
+            found = await self._redis.smembers(_alike_key(scope))
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+        return sorted(other for raw in found if (other := raw.decode()) != scope)
+
+    async def current_model(self) -> str:
+        """Return the id of the model whose vectors serve, "" while no encoder was ever up. Errors: StoreUnavailable."""
+        try:
+            raw = await self._redis.get(CURRENT_MODEL)
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+        return raw.decode() if raw else ""
+
+    async def unembedded(self) -> list[str]:
+        """Return partitions that may hold records without a vector. Errors: StoreUnavailable."""
+        try:
+            return sorted(raw.decode() for raw in await self._redis.smembers(UNEMBEDDED))
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+
+    async def all_embedded(self, partition: str) -> None:
+        """Note that a partition has no records without a vector, as far as is known. Errors: StoreUnavailable."""
+        try:
+            await self._redis.srem(UNEMBEDDED, partition)
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+
+    async def reachable(self) -> bool:
+        """Return whether the store answers."""
+        try:
+            await self._redis.ping()
+        except (RedisError, OSError):
+            return False
+        return True
 
     async def _run(self, script: str, keys: list[str], argument: bytes) -> list[Any]:
         digest = self._digests.get(script)
@@ -110,6 +162,10 @@ class PartitionStore:
         except NoScriptError:
             found = await self._redis.execute_command("EVAL", script, len(keys), *keys, argument)
         return found
+
+
+def _alike_key(scope: str) -> str:
+    return LOOK_ALIKES + digest(look_alike(scope))
 
 
 def _sha1(script: str) -> str:

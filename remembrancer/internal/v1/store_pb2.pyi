@@ -476,18 +476,12 @@ class SessionOutcome(_message.Message):
     OUTCOME_SUMMARY_FIELD_NUMBER: _builtins.int
     VERIFICATION_FIELD_NUMBER: _builtins.int
     TRAJECTORY_FIELD_NUMBER: _builtins.int
-    EPISODE_FIELD_NUMBER: _builtins.int
-    PROCEDURE_FIELD_NUMBER: _builtins.int
     final_goal: _builtins.str
     """What it turned out to be about."""
     outcome: _common_pb2.Outcome.ValueType
     """How it ended."""
     outcome_summary: _builtins.str
     """In words."""
-    episode: _builtins.int
-    """N of the episode; 0 = none."""
-    procedure: _builtins.int
-    """N of the procedure; 0 = none."""
     @_builtins.property
     def verification(self) -> _session_pb2.Verification:
         """How it was checked."""
@@ -504,12 +498,10 @@ class SessionOutcome(_message.Message):
         outcome_summary: _builtins.str = ...,
         verification: _session_pb2.Verification | None = ...,
         trajectory: _abc.Iterable[_session_pb2.TrajectoryEntry] | None = ...,
-        episode: _builtins.int = ...,
-        procedure: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["verification", b"verification"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode", "final_goal", b"final_goal", "outcome", b"outcome", "outcome_summary", b"outcome_summary", "procedure", b"procedure", "trajectory", b"trajectory", "verification", b"verification"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["final_goal", b"final_goal", "outcome", b"outcome", "outcome_summary", b"outcome_summary", "trajectory", b"trajectory", "verification", b"verification"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -873,6 +865,7 @@ class PlannedWrite(_message.Message):
     N_FIELD_NUMBER: _builtins.int
     ALLOCATED_FIELD_NUMBER: _builtins.int
     EMBEDDED_FIELD_NUMBER: _builtins.int
+    MATCHED_FIELD_NUMBER: _builtins.int
     kind: Global___RecordKind.ValueType
     """What it is."""
     n: _builtins.int
@@ -881,6 +874,8 @@ class PlannedWrite(_message.Message):
     """For a new record: its place among those that this change allocated, from 1."""
     embedded: _builtins.bool
     """Whether it has a vector."""
+    matched: _builtins.bool
+    """Whether an equal record was there before, in the store or in the call."""
     def __init__(
         self,
         *,
@@ -888,11 +883,66 @@ class PlannedWrite(_message.Message):
         n: _builtins.int = ...,
         allocated: _builtins.int = ...,
         embedded: _builtins.bool = ...,
+        matched: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "n", b"n"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "matched", b"matched", "n", b"n"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PlannedWrite: _TypeAlias = PlannedWrite  # noqa: Y015
+
+@_typing.final
+class CommitPlan(_message.Message):
+    """CommitPlan is the answer to a commit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    FEEDBACK_STATUS_FIELD_NUMBER: _builtins.int
+    EPISODE_FIELD_NUMBER: _builtins.int
+    PROCEDURE_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
+    TRAJECTORY_LEFT_OUT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    state: _session_pb2.SessionState.ValueType
+    """Where it was left."""
+    outcome: _common_pb2.Outcome.ValueType
+    """As recorded."""
+    feedback_status: _session_pb2.FeedbackStatus.ValueType
+    """Whether everything was covered."""
+    operation: _session_pb2.CommitOperation.ValueType
+    """Whether it was the first."""
+    trajectory_left_out: _builtins.int
+    """Trajectory entries left out."""
+    @_builtins.property
+    def episode(self) -> Global___PlannedWrite:
+        """The episode; unset = none."""
+
+    @_builtins.property
+    def procedure(self) -> Global___PlannedWrite:
+        """The procedure; unset = none."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        state: _session_pb2.SessionState.ValueType = ...,
+        outcome: _common_pb2.Outcome.ValueType = ...,
+        feedback_status: _session_pb2.FeedbackStatus.ValueType = ...,
+        episode: Global___PlannedWrite | None = ...,
+        procedure: Global___PlannedWrite | None = ...,
+        operation: _session_pb2.CommitOperation.ValueType = ...,
+        trajectory_left_out: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode", "procedure", b"procedure"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode", "feedback_status", b"feedback_status", "operation", b"operation", "outcome", b"outcome", "procedure", b"procedure", "session_id", b"session_id", "state", b"state", "trajectory_left_out", b"trajectory_left_out"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CommitPlan: _TypeAlias = CommitPlan  # noqa: Y015

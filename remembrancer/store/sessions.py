@@ -1,0 +1,160 @@
+"""Sessions and ledgers in the store: what is read of them, and the writes that open, extend and close them.
+
+The rules are in `remembrancer.model`; here stand only the fields and keys.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import RetrievalRef, SessionRef, new_token
+from remembrancer.model.task_context import to_json
+from remembrancer.store.change import Change, StoreTime
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Read
+from remembrancer.v1 import session_pb2
+
+_FIELDS: Final = ("info", "state", "active", "ctx", "count", "outcome", "episode", "procedure")
+
+
+class StoredState(StrEnum):
+    """The state as it is stored; an OPEN session that was idle for too long has expired without anybody's doing."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABANDONED = "abandoned"
+    EXPIRED = "expired"
+
+
+PUBLIC_STATE: Final = {
+    StoredState.OPEN: session_pb2.SESSION_STATE_OPEN,
+    StoredState.COMMITTED: session_pb2.SESSION_STATE_COMMITTED,
+    StoredState.ABANDONED: session_pb2.SESSION_STATE_ABANDONED,
+    StoredState.EXPIRED: session_pb2.SESSION_STATE_EXPIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long things live, in milliseconds: an idle session, an ended one, a stateless retrieval."""
+
+    idle_ms: int
+    kept_ms: int
+    stateless_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session as it was read; `state` has idleness worked in, `episode` and `procedure` are N (0 = none)."""
+
+    ref: SessionRef
+    info: store_pb2.SessionInfo
+    state: StoredState
+    active_ms: int
+    context: dict[str, Any]
+    count: int
+    outcome: store_pb2.SessionOutcome | None
+    episode: int
+    procedure: int
+    raw: dict[str, bytes | None]
+
+    @property
+    def id(self) -> str:
+        """The public id."""
+        return str(self.ref)
+
+
+def session_reads(ref: SessionRef) -> Read:
+    """Return the command that reads a session."""
+    return ("HMGET", PartitionKeys(ref.partition).session(ref.ledger), *_FIELDS)
+
+
+def session_from(ref: SessionRef, answer: list[bytes | None], now_ms: int, retention: Retention) -> Session | None:
+    """Return the session from what `session_reads` brought; None when there is none."""
+    raw = dict(zip(_FIELDS, answer, strict=True))
+    info, state, active = raw["info"], raw["state"], raw["active"]
+    if info is None or state is None or active is None:
+        return None
+    stored = StoredState(state.decode())
+    if stored is StoredState.OPEN and now_ms - int(active) > retention.idle_ms:
+        stored = StoredState.EXPIRED
+    outcome, context = raw["outcome"], raw["ctx"]
+    return Session(
+        ref=ref,
+        info=store_pb2.SessionInfo.FromString(info),
+        state=stored,
+        active_ms=int(active),
+        context=json.loads(context) if context else {},
+        count=int(raw["count"] or 0),
+        outcome=store_pb2.SessionOutcome.FromString(outcome) if outcome is not None else None,
+        episode=int(raw["episode"] or 0),
+        procedure=int(raw["procedure"] or 0),
+        raw=raw,
+    )
+
+
+def open_session(
+    change: Change, ref: SessionRef, info: store_pb2.SessionInfo, context: dict[str, Any], retention: Retention
+) -> None:
+    """Add the writes that open a session."""
+    key = change.keys.session(ref.ledger)
+    change.write(
+        "HSET", key, "info", info.SerializeToString(), "state", StoredState.OPEN.value, "active", StoreTime(), "ctx",
+        to_json(context),
+    )  # fmt: skip
+    change.write("PEXPIRE", key, retention.idle_ms + retention.kept_ms)
+
+
+def require_open(change: Change, ref: SessionRef, retention: Retention) -> None:
+    """Have the change fail unless the session still is open and not idle for too long."""
+    key = change.keys.session(ref.ledger)
+    change.require_same("session state", key, "state", StoredState.OPEN.value.encode())
+    change.require_recent("session age", key, "active", retention.idle_ms)
+
+
+def touch(change: Change, ref: SessionRef, retention: Retention) -> None:
+    """Count the change as activity of the session."""
+    keys = change.keys
+    change.write("HSET", keys.session(ref.ledger), "active", StoreTime())
+    for key in _all_keys(keys, ref.ledger):
+        change.write("PEXPIRE", key, retention.idle_ms + retention.kept_ms)
+
+
+def end_session(change: Change, ref: SessionRef, state: StoredState, retention: Retention) -> None:
+    """Add the writes that end a session; it and its ledger are kept for a while."""
+    change.write("HSET", change.keys.session(ref.ledger), "state", state.value)
+    for key in _all_keys(change.keys, ref.ledger):
+        change.write("PEXPIRE", key, retention.kept_ms)
+
+
+def new_retrieval(partition: str, session: SessionRef | None) -> RetrievalRef:
+    """Return the id of a new retrieval in a session's ledger, or in one of its own."""
+    key = new_token()
+    return RetrievalRef(partition, session.ledger if session else key, key)
+
+
+def enter_retrieval(change: Change, ref: RetrievalRef, retrieval: store_pb2.Retrieval, retention: Retention) -> None:
+    """Add the writes that put a retrieval into its ledger; in a session's ledger it starts out uncovered."""
+    keys = change.keys
+    change.write("HSET", keys.ledger(ref.ledger), f"r:{ref.key}", retrieval.SerializeToString())
+    if ref.stateless:
+        change.write("PEXPIRE", keys.ledger(ref.ledger), retention.stateless_ms)
+        return
+    change.write("ZADD", keys.uncovered(ref.ledger), StoreTime(), ref.key)
+    change.write("RPUSH", keys.retrievals(ref.ledger), ref.key)
+    change.write("HINCRBY", keys.session(ref.ledger), "count", 1)
+
+
+def _all_keys(keys: PartitionKeys, ledger: str) -> tuple[str, ...]:
+    return (
+        keys.session(ledger),
+        keys.ledger(ledger),
+        keys.uncovered(ledger),
+        keys.retrievals(ledger),
+        keys.written(ledger),
+        keys.used_procedures(ledger),
+    )

@@ -1,0 +1,1 @@
+"""The public server: validates, keeps the ledger, asks the tiers, assembles answers."""

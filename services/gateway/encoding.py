@@ -1,0 +1,78 @@
+"""The gateway's access to the encoder, with what is possible without it: words and entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import grpc
+import structlog
+
+from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc, store_pb2
+from remembrancer.model.analysis import analyse
+from remembrancer.model.errors import EncoderUnavailable
+
+CHUNK = 16
+"""Texts per call of a write, so that a long batch does not hold the encoder's write lane for too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text: its vectors (float16, little-endian, windows x dimension; b"" without encoder) and its analysis."""
+
+    vectors: bytes
+    analysis: store_pb2.Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTexts:
+    """Texts of one call; `model_id` is "" and `dimension` 0 when they could not be embedded."""
+
+    model_id: str
+    dimension: int
+    texts: list[Encoded]
+
+
+class Encoder:
+    """Embeds and analyses texts; what cannot be embedded is still analysed."""
+
+    def __init__(self, channels: Sequence[grpc.aio.Channel]) -> None:
+        """Take channels to the encoders; they are tried in order."""
+        self._stubs = [encoder_pb2_grpc.EncoderServiceStub(channel) for channel in channels]
+        self._log = structlog.get_logger()
+
+    async def encode(
+        self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float
+    ) -> EncodedTexts:
+        """Return each (text to embed, text to analyse) encoded, within `seconds`; without vectors if that fails."""
+        try:
+            return await self.embed(inputs, lane, seconds)
+        except EncoderUnavailable:
+            return EncodedTexts("", 0, [Encoded(b"", analyse(text)) for _, text in inputs])
+
+    async def embed(
+        self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float
+    ) -> EncodedTexts:
+        """Return each (text to embed, text to analyse) encoded, within `seconds`. Errors: EncoderUnavailable."""
+        model_id, dimension, texts = "", 0, []
+        for start in range(0, len(inputs), CHUNK):
+            request = encoder_pb2.EncodeRequest(
+                lane=lane,
+                inputs=[
+                    encoder_pb2.EncodeInput(text=text, analyse=words) for text, words in inputs[start : start + CHUNK]
+                ],
+            )
+            response = await self._call(request, seconds)
+            if model_id not in ("", response.model_id):
+                raise EncoderUnavailable("the encoder changed its model between two texts")
+            model_id, dimension = response.model_id, response.dimension
+            texts += [Encoded(result.vectors, result.analysis) for result in response.results]
+        return EncodedTexts(model_id, dimension, texts)
+
+    async def _call(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
+        for stub in self._stubs:
+            try:
+                return await stub.Encode(request, timeout=seconds)
+            except grpc.aio.AioRpcError as error:
+                self._log.warning("encoder call failed", code=error.code().name)
+        raise EncoderUnavailable("texts cannot be embedded right now")

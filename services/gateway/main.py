@@ -1,0 +1,110 @@
+"""The gateway's composition root."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import grpc
+import structlog
+
+from remembrancer.runtime.channels import open_channel
+from remembrancer.runtime.interceptors import chain
+from remembrancer.runtime.logs import configure
+from remembrancer.runtime.server import run, serve
+from remembrancer.runtime.settings import load
+from remembrancer.store.connection import connect
+from remembrancer.store.partition import PartitionStore
+from remembrancer.store.sessions import Retention
+from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
+from services.gateway.encoding import Encoder
+from services.gateway.parts import Parts
+from services.gateway.refill import refill
+from services.gateway.search import Searcher
+from services.gateway.servicers import MemoryServicer, RecallServicer, SessionServicer
+from services.gateway.settings import GatewaySettings, targets
+from services.gateway.tiers import TierWorkers
+from services.gateway.tokens import TokenCounter
+from services.gateway.waiting import until_reachable
+
+READ_SECONDS = 5.0
+WRITE_SECONDS = 60.0
+"""Deadlines of calls whose caller set none."""
+
+CONNECTION_AGE = 300.0
+"""Seconds a caller's connection lives, so that new gateways get their share."""
+
+WRITES = (
+    "/remembrancer.v1.SessionService/Activate",
+    "/remembrancer.v1.SessionService/Feedback",
+    "/remembrancer.v1.SessionService/Commit",
+    "/remembrancer.v1.MemoryService/Remember",
+    "/remembrancer.v1.MemoryService/RecordTurns",
+)
+
+
+def main() -> None:
+    """Run the gateway until it is told to stop."""
+    settings = load(GatewaySettings)
+    configure(settings, "gateway")
+    run(partial(_serve, settings))
+
+
+async def _serve(settings: GatewaySettings) -> None:
+    parts = build(settings)
+
+    def register(server: grpc.aio.Server) -> None:
+        session_pb2_grpc.add_SessionServiceServicer_to_server(SessionServicer(parts), server)
+        recall_pb2_grpc.add_RecallServiceServicer_to_server(RecallServicer(parts), server)
+        memory_pb2_grpc.add_MemoryServiceServicer_to_server(MemoryServicer(parts), server)
+
+    async def can_recall() -> bool:
+        return await parts.store.reachable() and any([await tier.answers() for tier in parts.tiers.values()])
+
+    await serve(
+        settings,
+        name="gateway",
+        services={
+            "remembrancer.v1.SessionService": parts.store.reachable,
+            "remembrancer.v1.RecallService": can_recall,
+            "remembrancer.v1.MemoryService": parts.store.reachable,
+        },
+        register=register,
+        ready=partial(until_reachable, parts.store),
+        interceptors=chain(
+            max_in_flight=settings.max_in_flight,
+            default_deadline=READ_SECONDS,
+            deadlines=dict.fromkeys(WRITES, WRITE_SECONDS),
+        ),
+        background=[partial(refill, parts)],
+        connection_age=CONNECTION_AGE,
+    )
+
+
+def build(settings: GatewaySettings) -> Parts:
+    """Build the gateway's parts; nothing connects before it is used."""
+    token = settings.worker_token
+    store = PartitionStore(connect(settings.store_url, cluster=settings.store_cluster))
+    encoder = Encoder([open_channel(target, token) for target in targets(settings.encoder_targets)])
+    tiers = {
+        tier: TierWorkers(name, [(target, open_channel(target, token)) for target in targets(listed)])
+        for tier, name, listed in (
+            (common_pb2.TIER_ACTIVE, "active", settings.active_targets),
+            (common_pb2.TIER_DEEP, "deep", settings.deep_targets),
+        )
+    }
+    structlog.get_logger().info(
+        "composed", encoders=len(targets(settings.encoder_targets)), store_cluster=settings.store_cluster
+    )
+    return Parts(
+        store=store,
+        encoder=encoder,
+        tiers=tiers,
+        searcher=Searcher(store, encoder, tiers),
+        tokens=TokenCounter(),
+        retention=Retention(
+            idle_ms=settings.session_idle_seconds * 1000,
+            kept_ms=settings.session_kept_seconds * 1000,
+            stateless_ms=settings.stateless_kept_seconds * 1000,
+        ),
+        session_retrievals=settings.session_retrievals,
+    )

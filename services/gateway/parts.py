@@ -1,0 +1,33 @@
+"""What every call of the gateway works with; built once, in `main`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from remembrancer.store.partition import PartitionStore
+from remembrancer.store.sessions import Retention
+from remembrancer.v1 import common_pb2
+from services.gateway.encoding import Encoder
+from services.gateway.search import Searcher
+from services.gateway.tiers import TierWorkers
+from services.gateway.tokens import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The gateway's parts."""
+
+    store: PartitionStore
+    encoder: Encoder
+    tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
+    searcher: Searcher
+    tokens: TokenCounter
+    retention: Retention
+    session_retrievals: int
+
+    def warm(self, partition: str, head: str) -> None:
+        """Tell both tiers about a new head."""
+        if head:
+            for workers in self.tiers.values():
+                workers.warm(partition, head)

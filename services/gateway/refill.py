@@ -1,0 +1,77 @@
+"""Gives vectors to records that were written while the encoder was down; runs beside the server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from remembrancer.internal.v1 import encoder_pb2, store_pb2
+from remembrancer.model.errors import EncoderUnavailable, StoreUnavailable, WriteNotDurable
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Applied
+from remembrancer.store.reader import FeedOp
+from services.gateway.parts import Parts
+
+PAUSE: Final = 1.0
+"""Seconds between two looks."""
+
+CHUNK: Final = 32
+"""Records embedded at a time."""
+
+ENCODE_SECONDS: Final = 30.0
+
+
+async def refill(parts: Parts) -> None:
+    """Look for records without a vector for ever; an outage of encoder or store only delays it."""
+    log = structlog.get_logger()
+    while True:
+        await asyncio.sleep(PAUSE)
+        try:
+            for partition in await parts.store.unembedded():
+                count = await refill_partition(parts, partition)
+                log.info("embedded records that had no vector", partition=partition, records=count)
+        except (EncoderUnavailable, StoreUnavailable, WriteNotDurable) as error:
+            log.debug("refilling waits", reason=type(error).__name__)
+
+
+async def refill_partition(parts: Parts, partition: str) -> int:
+    """Embed all records of a partition that wait for it; return how many.
+
+    Errors: EncoderUnavailable, StoreUnavailable, WriteNotDurable.
+    """
+    keys, count = PartitionKeys(partition), 0
+    while True:
+        snapshot = await parts.store.read(("SRANDMEMBER", keys.unembedded, str(CHUNK)))
+        names = [name.decode() for name in snapshot.answers[0]]
+        if not names:
+            # Told before looking again: a write that comes in between tells the registry itself.
+            await parts.store.all_embedded(partition)
+            again = await parts.store.read(("SCARD", keys.unembedded))
+            if again.answers[0]:
+                await parts.store.note_unembedded(partition)
+            return count
+        count += await _refill(parts, keys, names)
+
+
+async def _refill(parts: Parts, keys: PartitionKeys, names: list[str]) -> int:
+    snapshot = await parts.store.read(("HMGET", keys.records, *names))
+    raw = dict(zip(names, snapshot.answers[0], strict=True))
+    present = {name: store_pb2.Record.FromString(value) for name, value in raw.items() if value is not None}
+    encoded = await parts.encoder.embed(
+        [(record.content, "") for record in present.values()], encoder_pb2.LANE_WRITE, ENCODE_SECONDS
+    )
+    texts = dict(zip(present, encoded.texts, strict=True))
+    done = 0
+    for name in names:
+        change = Change(keys)
+        # A record that was changed meanwhile stays in the set and is met again.
+        change.require_same("record", keys.records, name, raw[name])
+        change.write("SREM", keys.unembedded, name)
+        if name in texts:
+            change.write("HSET", keys.vectors(encoded.model_id), name, texts[name].vectors)
+            change.announce(FeedOp.RECORD, int(name))
+        done += isinstance(await parts.store.apply(change), Applied)
+    return done

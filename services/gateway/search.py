@@ -1,0 +1,200 @@
+"""The search behind every retrieval: encode, ask the tiers side by side, fuse, cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from google.protobuf import struct_pb2, timestamp_pb2
+from numpy.typing import NDArray
+
+from remembrancer.internal.v1 import encoder_pb2, store_pb2, tier_pb2
+from remembrancer.model import fusion
+from remembrancer.model.analysis import fold
+from remembrancer.model.errors import EncoderUnavailable, RemembrancerError, TiersUnavailable
+from remembrancer.model.speakers import without
+from remembrancer.model.task_context import cue, to_struct
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import PartitionStore, Read
+from remembrancer.store.reader import decode_vectors
+from remembrancer.v1 import common_pb2
+from services.gateway.encoding import Encoded, EncodedTexts, Encoder
+from services.gateway.limits import tier_budget
+from services.gateway.tiers import TierWorkers
+
+PROCEDURES: Final = 3
+ENTITIES: Final = 10
+ENCODE_SHARE: Final = 0.4
+"""Of the time for encoding and searching, the most that encoding may take."""
+
+SPARE_DEPTH: Final = 50
+"""Candidates asked for beyond four times top_k, so that near-duplicates and filters leave enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for, and where; everything is checked."""
+
+    partition: str
+    head: str
+    query: str
+    speakers: Sequence[str]
+    context: Mapping[str, Any]
+    filter: tier_pb2.Filter
+    as_of: timestamp_pb2.Timestamp
+    tiers: Sequence[common_pb2.Tier.ValueType]
+    top_k: int
+    floor: float | None
+    required: Sequence[common_pb2.Tier.ValueType] = ()
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found: `direct` and `associated` in the order of their scores; `errors` of the tiers that failed."""
+
+    direct: list[fusion.Fused] = field(default_factory=list)
+    associated: list[fusion.Fused] = field(default_factory=list)
+    entities: list[tier_pb2.EntityScore] = field(default_factory=list)
+    procedures: list[tier_pb2.ProcedureCandidate] = field(default_factory=list)
+    records: dict[int, store_pb2.Record] = field(default_factory=dict)
+    learned: dict[int, store_pb2.Learned] = field(default_factory=dict)
+    errors: dict[common_pb2.Tier.ValueType, RemembrancerError] = field(default_factory=dict)
+    any_live: bool = False
+    more_available: bool = False
+
+
+class Searcher:
+    """Asks encoder and tiers."""
+
+    def __init__(
+        self, store: PartitionStore, encoder: Encoder, tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
+    ) -> None:
+        """Take the store, the encoder, and the workers of each tier."""
+        self._store = store
+        self._encoder = encoder
+        self._tiers = tiers
+
+    async def search(self, question: Question, seconds_left: float, *, may_fail: bool = False) -> Found:
+        """Return what the asked tiers find within the call's time.
+
+        `may_fail` lets it return with every tier in `errors`. Errors: TiersUnavailable, StoreUnavailable.
+        """
+        found = Found()
+        budget = tier_budget(seconds_left)
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        encoded = await self._encode(question, budget * ENCODE_SHARE)
+        request = _request(question, encoded)
+        left = budget - (loop.time() - start)
+        answers = await asyncio.gather(
+            *(self._tiers[tier].search(request, left) for tier in question.tiers), return_exceptions=True
+        )
+        responses: list[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]] = []
+        for tier, answer in zip(question.tiers, answers, strict=True):
+            if isinstance(answer, tier_pb2.SearchResponse):
+                responses.append((tier, answer))
+                if not encoded.model_id:
+                    found.errors[tier] = EncoderUnavailable("the query could not be embedded; searched by words only")
+            elif isinstance(answer, RemembrancerError):
+                found.errors[tier] = answer
+            else:
+                raise answer
+        failed = [tier for tier in question.required if tier in found.errors]
+        if failed or (not responses and not may_fail):
+            raise TiersUnavailable(_unavailable(failed or question.tiers))
+        await self._select(question, encoded, responses, found)
+        return found
+
+    async def _encode(self, question: Question, seconds: float) -> EncodedTexts:
+        inputs = [(without(question.query, question.speakers), question.query)]
+        side = cue(dict(question.context))
+        if side:
+            inputs.append((side, side))
+        return await self._encoder.encode(inputs, encoder_pb2.LANE_QUERY, seconds)
+
+    async def _select(
+        self,
+        question: Question,
+        encoded: EncodedTexts,
+        responses: Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]],
+        found: Found,
+    ) -> None:
+        fused = fusion.above(fusion.fuse((tier, response.direct) for tier, response in responses), question.floor)
+        linked = fusion.fuse((tier, response.associated) for tier, response in responses)
+        for tier, response in responses:
+            found.any_live = found.any_live or response.any_live
+            found.entities += list(response.entities)[:ENTITIES]
+            found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
+        ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
+        vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
+        fused = [c for c in fused if c.n in found.records]
+        fused = fusion.duplicates_last(fused, lambda n: fold(found.records[n].content), vectors.get)
+        direct, cut = fused[: question.top_k], fused[question.top_k :]
+        found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
+        found.direct = fusion.by_score(direct)
+        found.associated = fusion.by_score(
+            fusion.associated((c for c in linked if c.n in found.records), {c.n for c in direct}, question.floor)
+        )
+        found.procedures = [p for p in found.procedures if p.n in found.records]
+
+    async def _hydrate(
+        self, partition: str, ns: Sequence[int], encoded: EncodedTexts, found: Found
+    ) -> dict[int, NDArray[np.float32]]:
+        """Read records as they are now, so that what was erased since the tiers looked is not shown.
+
+        Returns their vectors: float32, (windows, dimension).
+        """
+        if not ns:
+            return {}
+        keys, fields = PartitionKeys(partition), [str(n) for n in ns]
+        reads: list[Read] = [("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields)]
+        if encoded.model_id:
+            reads.append(("HMGET", keys.vectors(encoded.model_id), *fields))
+        snapshot = await self._store.read(*reads)
+        for n, record, learned in zip(ns, snapshot.answers[0], snapshot.answers[1], strict=True):
+            if record is not None:
+                found.records[n] = store_pb2.Record.FromString(record)
+            if learned is not None:
+                found.learned[n] = store_pb2.Learned.FromString(learned)
+        raw = snapshot.answers[2] if encoded.model_id else []
+        decoded = ((n, decode_vectors(vectors, encoded.dimension)[0]) for n, vectors in zip(ns, raw, strict=False))
+        return {n: vectors for n, vectors in decoded if vectors is not None}
+
+
+def _one_window(text: Encoded | None, dimension: int) -> bytes:
+    """Return one vector for a text: the mean direction of its windows. b"" without."""
+    if text is None or not text.vectors:
+        return b""
+    windows, _ = decode_vectors(text.vectors, dimension)
+    if windows is None:
+        return b""
+    mean = windows.mean(axis=0)
+    unit = mean / max(float(np.linalg.norm(mean)), 1e-6)
+    return bytes(unit.astype("<f2").tobytes())
+
+
+def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchRequest:
+    query, side = encoded.texts[0], encoded.texts[1] if len(encoded.texts) > 1 else None
+    return tier_pb2.SearchRequest(
+        partition=question.partition,
+        head=question.head,
+        model_id=encoded.model_id,
+        query_vector=_one_window(query, encoded.dimension),
+        cue_vector=_one_window(side, encoded.dimension),
+        query=query.analysis,
+        cue=side.analysis if side else None,
+        speakers=question.speakers,
+        filter=question.filter,
+        as_of=question.as_of,
+        depth=4 * question.top_k + SPARE_DEPTH,
+        procedures=PROCEDURES,
+        task_context=to_struct(dict(question.context)) if question.context else struct_pb2.Struct(),
+    )
+
+
+def _unavailable(tiers: Sequence[common_pb2.Tier.ValueType]) -> str:
+    names = ", ".join(common_pb2.Tier.Name(tier).removeprefix("TIER_").lower() for tier in tiers)
+    return f"tiers that failed: {names}"

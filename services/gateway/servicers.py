@@ -1,0 +1,59 @@
+"""The public services: each call goes to the module that has its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remembrancer.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2_grpc, session_pb2, session_pb2_grpc
+from services.gateway.activate import activate
+from services.gateway.calls import Call
+from services.gateway.commit import commit
+from services.gateway.feedback import feedback
+from services.gateway.get_session import get_session
+from services.gateway.parts import Parts
+from services.gateway.recall import recall
+from services.gateway.remember import record_turns, remember
+
+# ruff: noqa: N802, D102  (the names are those of the protos, which say what each call does)
+
+
+class SessionServicer(session_pb2_grpc.SessionServiceServicer):
+    """Sessions, feedback, commit."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def Activate(self, request: session_pb2.ActivateRequest, context: Any) -> session_pb2.ActivateResponse:
+        return await activate(self._parts, request, Call(context))
+
+    async def Feedback(self, request: session_pb2.FeedbackRequest, context: Any) -> session_pb2.FeedbackResponse:
+        return await feedback(self._parts, request, Call(context))
+
+    async def Commit(self, request: session_pb2.CommitRequest, context: Any) -> session_pb2.CommitResponse:
+        return await commit(self._parts, request, Call(context))
+
+    async def GetSession(self, request: session_pb2.GetSessionRequest, context: Any) -> session_pb2.GetSessionResponse:
+        return await get_session(self._parts, request, Call(context))
+
+
+class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
+    """Reads."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def Recall(self, request: recall_pb2.RecallRequest, context: Any) -> recall_pb2.RecallResponse:
+        return await recall(self._parts, request, Call(context))
+
+
+class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
+    """Writes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def Remember(self, request: memory_pb2.RememberRequest, context: Any) -> memory_pb2.RememberResponse:
+        return await remember(self._parts, request, Call(context))
+
+    async def RecordTurns(self, request: memory_pb2.RecordTurnsRequest, context: Any) -> memory_pb2.RecordTurnsResponse:
+        return await record_turns(self._parts, request, Call(context))

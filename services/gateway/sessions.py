@@ -1,0 +1,61 @@
+"""Finds the session that a call names, and says what is wrong with it in the contract's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remembrancer.model.errors import (
+    InvalidField,
+    SessionEnded,
+    SessionExpired,
+    SessionFull,
+    SessionNotFound,
+    SessionScopeMismatch,
+)
+from remembrancer.model.ids import SessionRef, parse_session
+from remembrancer.store.partition import PartitionStore
+from remembrancer.store.sessions import Retention, Session, StoredState, session_from, session_reads
+
+
+def named(session_id: str, *, required: bool = False) -> SessionRef:
+    """Return what a session id carries. Errors: InvalidField when it is required and missing, SessionNotFound."""
+    if required and not session_id:
+        raise InvalidField("session_id", "is required here")
+    ref = parse_session(session_id)
+    if ref is None:
+        raise SessionNotFound(session_id[:256])
+    return ref
+
+
+async def refuse_foreign(
+    store: PartitionStore, ref: SessionRef, partition: str, caller: str, retention: Retention
+) -> None:
+    """Raise SessionNotFound or SessionScopeMismatch when the session is not of this partition."""
+    if ref.partition == partition:
+        return
+    snapshot = await store.read(session_reads(ref))
+    owned(ref, snapshot.answers[0], snapshot.now_ms, caller, retention)
+    raise SessionScopeMismatch(str(ref))
+
+
+def owned(ref: SessionRef, answer: list[Any], now_ms: int, caller: str, retention: Retention) -> Session:
+    """Return the caller's session from what was read. Errors: SessionNotFound, for foreign ones too."""
+    session = session_from(ref, answer, now_ms, retention)
+    if session is None or session.info.caller != caller:
+        raise SessionNotFound(str(ref))
+    return session
+
+
+def must_be_open(session: Session) -> None:
+    """Check the state. Errors: SessionExpired, SessionEnded."""
+    if session.state is StoredState.EXPIRED:
+        raise SessionExpired(session.id)
+    if session.state is not StoredState.OPEN:
+        raise SessionEnded(session.id)
+
+
+def must_take_retrieval(session: Session, limit: int) -> None:
+    """Check that one more retrieval may enter. Errors: SessionExpired, SessionEnded, SessionFull."""
+    must_be_open(session)
+    if session.count >= limit:
+        raise SessionFull(session.id, limit)

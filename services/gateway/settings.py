@@ -1,0 +1,45 @@
+"""Settings of the gateway."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator
+
+from remembrancer.runtime import address
+from remembrancer.runtime.settings import ProcessSettings
+
+
+class GatewaySettings(ProcessSettings):
+    """What the gateway can be told."""
+
+    listen: str = Field(default="127.0.0.1:7700", description="host:port of the public API; loopback only")
+    ops_listen: str = Field(default="127.0.0.1:7701", description="host:port of health checks")
+    encoder_targets: str = Field(default="127.0.0.1:7710", description="host:port[,host:port...] of encoders")
+    active_targets: str = Field(default="127.0.0.1:7720", description="host:port[,host:port...] of active workers")
+    deep_targets: str = Field(default="127.0.0.1:7730", description="host:port[,host:port...] of deep workers")
+    session_idle_seconds: int = Field(
+        default=3600, ge=1, le=604800, description="1..604800: idle seconds after which a session expires"
+    )
+    session_kept_seconds: int = Field(
+        default=7 * 86400, ge=60, le=366 * 86400, description="60..31622400: how long ended sessions are kept"
+    )
+    stateless_kept_seconds: int = Field(
+        default=3600, ge=60, le=604800, description="60..604800: how long stateless retrievals take feedback"
+    )
+    session_retrievals: int = Field(default=10000, ge=1, le=100000, description="1..100000 retrievals per session")
+    max_in_flight: int = Field(default=256, ge=1, le=100000, description="1..100000 calls handled at once")
+
+    def checks_credentials(self) -> bool:
+        """Return False: callers of the public API are not asked for credentials, so it stays on loopback."""
+        return False
+
+    @field_validator("encoder_targets", "active_targets", "deep_targets")
+    @classmethod
+    def _targets(cls, value: str) -> str:
+        for target in targets(value):
+            address.split(target)
+        return value
+
+
+def targets(value: str) -> list[str]:
+    """Return the addresses of a comma-separated list."""
+    return [part.strip() for part in value.split(",") if part.strip()]

@@ -1,0 +1,249 @@
+"""What Remember and RecordTurns share: find equal records, encode the others, write all in one change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from google.protobuf.message import Message
+
+from remembrancer.internal.v1 import encoder_pb2, store_pb2
+from remembrancer.model.axes import visible
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict
+from remembrancer.model.ids import SessionRef, record_id
+from remembrancer.model.scope import ScopeKey
+from remembrancer.store.change import Allocated, Change, Numbers
+from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.partition import Applied, Read, Replayed
+from remembrancer.store.sessions import Session, require_open, session_reads, touch
+from remembrancer.v1 import common_pb2, memory_pb2
+from services.gateway.calls import Call
+from services.gateway.encoding import Encoded, EncodedTexts
+from services.gateway.parts import Parts
+from services.gateway.records import put_record
+from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
+
+ATTEMPTS: Final = 16
+"""Tries while others write equal texts; the texts are embedded once."""
+
+ENCODE_SHARE: Final = 0.8
+"""Of a write's time, the most that encoding may take."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """One record to be written.
+
+    `duplicate` is the digest under which equal ones are found, "" when none can be told; `same` says whether a found
+    record is equal in the eyes of a read with the draft's axes.
+    """
+
+    record: store_pb2.Record
+    duplicate: str
+    analysed: str
+    speakers: Sequence[str] = ()
+    any_axes: bool = False
+
+    def equals(self, stored: store_pb2.Record) -> bool:
+        """Return whether a record found under the same digest makes this one superfluous."""
+        if self.any_axes:
+            return True
+        return stored.status == common_pb2.MEMORY_STATUS_ACTIVE and visible(stored.axes, self.record.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A checked write call; `drafts` makes its records, given the axes of the session that is credited."""
+
+    rpc: str
+    scope: ScopeKey
+    session_id: str
+    request_id: str
+    request: Message
+    drafts: Callable[[common_pb2.Axes], Sequence[Draft]]
+
+
+@dataclass(slots=True)
+class _State:
+    now_ms: int
+    ever_written: bool
+    session: Session | None
+    raw: dict[str, bytes | None] = field(default_factory=dict)
+    stored: dict[int, store_pb2.Record] = field(default_factory=dict)
+    unembedded: set[int] = field(default_factory=set)
+    first: store_pb2.WritePlan | None = None
+    first_base: int = 0
+
+
+async def write(parts: Parts, batch: Batch, call: Call) -> list[memory_pb2.WriteResult]:
+    """Write the records of a call, all or none; return one result per record."""
+    keys = PartitionKeys(partition_of(batch.scope.path))
+    ref = named(batch.session_id) if batch.session_id else None
+    if ref is not None:
+        await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
+    drafts = batch.drafts(await _session_axes(parts, ref, call))
+    memory = RequestMemory.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
+    encoded: EncodedTexts | None = None
+    for _ in range(ATTEMPTS):
+        state = await _read(parts, keys, ref, drafts, call, memory)
+        if state.first is not None:
+            return _results(state.first, state.first_base)
+        if state.session is not None:
+            must_be_open(state.session)
+        if encoded is None:
+            encoded = await _encode(parts, drafts, state, call)
+        if not state.ever_written or not encoded.model_id:
+            await parts.store.register(keys.partition, batch.scope.path, not encoded.model_id)
+        model_id = encoded.model_id or await parts.store.current_model()
+        change, plan = _change(parts, keys, drafts, state, encoded, model_id)
+        memory.remember(change, plan)
+        match await parts.store.apply(change):
+            case Applied(_, base, head):
+                parts.warm(keys.partition, head)
+                return _results(plan, base)
+            case Replayed(_, body, answer, base):
+                first = memory.again(body, answer, base)
+                return _results(store_pb2.WritePlan.FromString(first.answer), first.base)
+    raise Conflict("equal memories were written too often meanwhile; try again")
+
+
+async def _session_axes(parts: Parts, ref: SessionRef | None, call: Call) -> common_pb2.Axes:
+    """Return the axes of the session to be credited; they never change."""
+    if ref is None:
+        return common_pb2.Axes()
+    snapshot = await parts.store.read(session_reads(ref))
+    return owned(ref, snapshot.answers[0], snapshot.now_ms, call.caller, parts.retention).info.axes
+
+
+async def _read(
+    parts: Parts,
+    keys: PartitionKeys,
+    ref: SessionRef | None,
+    drafts: Sequence[Draft],
+    call: Call,
+    memory: RequestMemory,
+) -> _State:
+    digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
+    reads: list[Read] = [("HGET", keys.meta, "n")]
+    reads += [session_reads(ref)] if ref is not None else []
+    reads += [("HMGET", keys.duplicates, *digests)] if digests else []
+    snapshot = await parts.store.read(*reads, *memory.reads())
+    n, *rest = snapshot.answers
+    session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
+    raw = dict(zip(digests, rest.pop(0), strict=True)) if digests else {}
+    state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, raw)
+    seen = memory.seen(rest)
+    if seen is not None:
+        state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
+        return state
+    ns = sorted({number for value in raw.values() for number in _numbers(value)})
+    if ns:
+        fields = [str(number) for number in ns]
+        found = await parts.store.read(("HMGET", keys.records, *fields), ("SMISMEMBER", keys.unembedded, *fields))
+        for number, record, waiting in zip(ns, *found.answers, strict=True):
+            if record is not None:
+                state.stored[number] = store_pb2.Record.FromString(record)
+            if waiting:
+                state.unembedded.add(number)
+    return state
+
+
+async def _encode(parts: Parts, drafts: Sequence[Draft], state: _State, call: Call) -> EncodedTexts:
+    """Encode all drafts that have no equal; the others keep an empty place, so that places match."""
+    wanted = [i for i, draft in enumerate(drafts) if _equal(draft, state) is None]
+    encoded = await parts.encoder.encode(
+        [(drafts[i].record.content, drafts[i].analysed) for i in wanted],
+        encoder_pb2.LANE_WRITE,
+        call.seconds_left * ENCODE_SHARE,
+    )
+    texts = [Encoded(b"", store_pb2.Analysis())] * len(drafts)
+    for i, text in zip(wanted, encoded.texts, strict=True):
+        texts[i] = text
+    return EncodedTexts(encoded.model_id, encoded.dimension, texts)
+
+
+def _change(
+    parts: Parts,
+    keys: PartitionKeys,
+    drafts: Sequence[Draft],
+    state: _State,
+    encoded: EncodedTexts,
+    model_id: str,
+) -> tuple[Change, store_pb2.WritePlan]:
+    change, plan = Change(keys), store_pb2.WritePlan()
+    if state.session is not None:
+        require_open(change, state.session.ref, parts.retention)
+    for digest, raw in state.raw.items():
+        change.require_same("equal texts", keys.duplicates, digest, raw)
+    made: dict[str, list[tuple[Draft, store_pb2.PlannedWrite]]] = {}
+    for draft, text in zip(drafts, encoded.texts, strict=True):
+        n = _equal(draft, state)
+        if n is not None:
+            plan.items.add(kind=draft.record.kind, n=n, embedded=n not in state.unembedded, matched=True)
+            continue
+        twin = next((p for d, p in made.get(draft.duplicate, ()) if draft.equals(_dated(d.record, state))), None)
+        if twin is not None:
+            plan.items.add(kind=twin.kind, allocated=twin.allocated, embedded=twin.embedded, matched=True)
+            continue
+        planned = _put(change, draft, text, model_id, state)
+        plan.items.append(planned)
+        if draft.duplicate:
+            made.setdefault(draft.duplicate, []).append((draft, planned))
+    for digest, twins in made.items():
+        known = state.raw.get(digest) or b""
+        numbers = Numbers(known.decode(), tuple(Allocated(planned.allocated) for _, planned in twins))
+        change.write("HSET", keys.duplicates, digest, numbers)
+    if state.session is not None:
+        touch(change, state.session.ref, parts.retention)
+    return change, plan
+
+
+def _put(change: Change, draft: Draft, text: Encoded, model_id: str, state: _State) -> store_pb2.PlannedWrite:
+    keys, n = change.keys, change.allocate()
+    put_record(change, n, _dated(draft.record, state), text, model_id)
+    for name in draft.speakers:
+        change.write("HINCRBY", keys.speakers, name, 1)
+    if state.session is not None:
+        change.write("RPUSH", keys.written(state.session.ref.ledger), n)
+    return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=bool(text.vectors))
+
+
+def _dated(draft: store_pb2.Record, state: _State) -> store_pb2.Record:
+    """Return the record as it is stored: with its arrival, and credited to the session."""
+    record = store_pb2.Record()
+    record.CopyFrom(draft)
+    now = from_ms(state.now_ms)
+    record.recorded_at.CopyFrom(now)
+    if not record.HasField("occurred_at"):
+        record.occurred_at.CopyFrom(now)
+    record.status = common_pb2.MEMORY_STATUS_ACTIVE
+    record.session_id = state.session.id if state.session is not None else ""
+    return record
+
+
+def _equal(draft: Draft, state: _State) -> int | None:
+    for n in _numbers(state.raw.get(draft.duplicate)):
+        stored = state.stored.get(n)
+        if stored is not None and draft.equals(stored):
+            return n
+    return None
+
+
+def _numbers(value: bytes | None) -> list[int]:
+    return [int(part) for part in value.split(b",")] if value else []
+
+
+def _results(plan: store_pb2.WritePlan, base: int) -> list[memory_pb2.WriteResult]:
+    return [
+        memory_pb2.WriteResult(
+            memory_id=record_id(item.kind, item.n or base + item.allocated),
+            disposition=(
+                memory_pb2.WRITE_DISPOSITION_MATCHED if item.matched else memory_pb2.WRITE_DISPOSITION_CREATED
+            ),
+            embedded=item.embedded,
+        )
+        for item in plan.items
+    ]
