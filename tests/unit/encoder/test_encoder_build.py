@@ -1,0 +1,103 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from remembrancer.runtime.refusal import StartRefused
+from workers.encoder.build import minilm
+from workers.encoder.build.cache import ensure, folder_of
+from workers.encoder.build.cpu import needs_reduced_range
+from workers.encoder.build.weights import BuildFailed, Weights, checked
+from workers.encoder.model import Model
+from workers.encoder.models import KNOWN, resolve
+
+
+def build(cache: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "workers.encoder.build", "--model", "all-MiniLM-L6-v2", "--cache", str(cache)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_processes_that_build_at_once_leave_one_good_model(tmp_path: Path) -> None:
+    processes = [build(tmp_path), build(tmp_path)]
+    for process in processes:
+        output, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+        assert output.strip() == str(folder_of("all-MiniLM-L6-v2", tmp_path))
+    assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == [folder_of("all-MiniLM-L6-v2", tmp_path).name]
+    assert Model(folder_of("all-MiniLM-L6-v2", tmp_path)).dimension == 384
+
+
+def test_a_build_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = folder_of("all-MiniLM-L6-v2", tmp_path)
+    left = tmp_path / f".{folder.name}.building-killed"
+    left.mkdir()
+    (left / "model.onnx").write_bytes(b"half")
+
+    def fails() -> Weights:
+        raise BuildFailed("no weights")
+
+    with pytest.raises(BuildFailed):
+        ensure("all-MiniLM-L6-v2", tmp_path, {"all-MiniLM-L6-v2": fails})
+    assert not folder.exists()
+    assert resolve("all-MiniLM-L6-v2", tmp_path) == folder
+    assert not left.exists()
+
+
+def test_a_built_model_is_not_built_again(cache: Path, folder: Path) -> None:
+    def fails() -> Weights:
+        raise AssertionError("built again")
+
+    sources: dict[str, Callable[[], Weights]] = {"all-MiniLM-L6-v2": fails}
+    assert ensure("all-MiniLM-L6-v2", cache, sources) == folder
+
+
+def test_weights_with_another_digest_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"tampered")
+    with pytest.raises(BuildFailed, match="sha256"):
+        checked(tmp_path / "model.safetensors", minilm.SHA256)
+
+
+def test_int8_keeps_the_meaning_of_the_float_graph(model: Model, tmp_path: Path) -> None:
+    import onnxruntime as ort
+
+    from workers.encoder.build.graph import bert
+
+    session = ort.InferenceSession(bert(minilm.weights()).SerializeToString(), providers=["CPUExecutionProvider"])
+    for text in ("A man is playing guitar", "bug-183 breaks the release", "短い文", "word " * 200):
+        (window,) = model.windows(text, query=False)[:1]
+        ids = np.array([window])
+        (exact,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        assert float(exact[0] @ model.embed(window).astype(np.float32)) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "reduced"),
+    [
+        ("x86_64", "fpu avx2 avx512f avx512_vnni", False),
+        ("x86_64", "fpu avx2 avx_vnni", False),
+        ("x86_64", "fpu avx2 avx512f", True),
+        ("AMD64", None, True),
+        ("aarch64", "asimd", False),
+        ("arm64", None, False),
+    ],
+)
+def test_cpus_without_vnni_get_7_bit_weights(tmp_path: Path, machine: str, flags: str | None, reduced: bool) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    if flags is not None:
+        cpuinfo.write_text(f"flags : {flags}\n")
+    assert needs_reduced_range(machine, cpuinfo) is reduced
+
+
+def test_an_unknown_model_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
+    with pytest.raises(StartRefused) as caught:
+        resolve("no-such-model", tmp_path)
+    assert all(name in str(caught.value) for name in ("no-such-model", *KNOWN))
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StartRefused, match="cannot be written"):
+        resolve("all-MiniLM-L6-v2", tmp_path / "file")
