@@ -117,7 +117,7 @@ class Change:
                 "answer": self.replay.answer,
                 "ttl": self.replay.ttl_ms,
             }
-        return list(self._names), msgpack.packb(plan)
+        return list(self._names), packed(plan)
 
     def _condition(self, label: str, kind: str, key: str, *rest: str | bytes | int | bool) -> None:
         self._conditions.append([kind, self._position(key), *rest])
@@ -125,6 +125,11 @@ class Change:
 
     def _position(self, key: str) -> int:
         return self._names.setdefault(key, len(self._names) + 1)
+
+
+def packed(value: Any) -> bytes:
+    """Return MessagePack as the store's scripting library reads it: bytes travel as strings."""
+    return bytes(msgpack.packb(value, use_bin_type=False))
 
 
 def _packed(argument: Argument) -> Any:

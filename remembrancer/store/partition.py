@@ -7,14 +7,22 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-import msgpack
-from redis.exceptions import BusyLoadingError, NoScriptError, RedisError
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterDownError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
 from remembrancer.model.scope import look_alike
-from remembrancer.store.change import Change
+from remembrancer.store.change import Change, packed
 from remembrancer.store.keys import CURRENT_MODEL, LOOK_ALIKES, SCOPES, UNEMBEDDED, digest
 
 Read: TypeAlias = tuple[str, str, *tuple[str, ...]]
@@ -75,7 +83,9 @@ class PartitionStore:
         positions: dict[str, int] = {}
         commands = [[r[0], positions.setdefault(r[1], len(positions) + 1), *r[2:]] for r in reads]
         try:
-            now, *answers = await self._run(self._read, list(positions), msgpack.packb(commands))
+            now, *answers = await self._run(self._read, list(positions), packed(commands))
+        except ResponseError as error:
+            raise _failure(error) from error
         except (RedisError, OSError) as error:
             raise StoreUnavailable("the store cannot be reached") from error
         return Snapshot(int(now), answers)
@@ -164,6 +174,12 @@ class PartitionStore:
         return found
 
 
+_PASSING = (BusyLoadingError, ReadOnlyError, OutOfMemoryError, ClusterDownError, TryAgainError)
+"""Refusals that say something of the store's state and nothing of the command."""
+
+_DISK_FULL = "misconf"
+
+
 def _alike_key(scope: str) -> str:
     return LOOK_ALIKES + digest(look_alike(scope))
 
@@ -173,10 +189,12 @@ def _sha1(script: str) -> str:
     return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
 
 
-def _failure(error: Exception) -> StoreUnavailable | WriteNotDurable:
-    """Tell a change that was never sent from one whose fate is unknown."""
+def _failure(error: Exception) -> Exception:
+    """Tell a change that was never sent from one whose fate is unknown, and both from a mistake of ours."""
     text = str(error).lower()
-    never_sent = isinstance(error, BusyLoadingError) or "connecting" in text or "no connection available" in text
+    if isinstance(error, ResponseError) and not isinstance(error, _PASSING) and not text.startswith(_DISK_FULL):
+        return error
+    never_sent = isinstance(error, _PASSING) or "connecting" in text or "no connection available" in text
     if not never_sent and isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):
         return WriteNotDurable("it is not known whether the write is durable; retry with the same request_id")
     return StoreUnavailable("the store cannot be reached")
