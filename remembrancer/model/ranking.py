@@ -42,7 +42,9 @@ class Weights:
     cue: float = 0.05
     """Of what is missing to 1: how far the text fits the task context."""
     near: float = 0.80
-    """Cosine from which a text says the same as the query; from there relevance rises to 1."""
+    """Cosine from which a text says the same as the query; from there relevance rises towards 1."""
+    same: float = 0.95
+    """Of what is missing to 1: what a text gains whose cosine is 1; the rest keeps the other signals' order."""
     unembedded: float = 0.80
     """Of the words' evidence, when there is a query vector but the text has none yet."""
 
@@ -77,7 +79,7 @@ def relevance(
     if cosine is None:
         return by_words
     own = w.cosine * np.maximum(cosine, 0.0) + (w.alone + w.paired) * words + named
-    near = np.clip((cosine - w.near) / (1 - w.near), 0.0, 1.0)
+    near = w.same * np.clip((cosine - w.near) / (1 - w.near), 0.0, 1.0)
     return np.where(embedded, raised(own, near), w.unembedded * by_words)
 
 

@@ -1,0 +1,68 @@
+"""The vector index against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workers.index.vectors import Vectors
+
+DIMENSION = 16
+
+
+def unit(rng: np.random.Generator, rows: int) -> np.ndarray:
+    made = rng.standard_normal((rows, DIMENSION)).astype(np.float32)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    return np.asarray(made.astype(np.float16).astype(np.float32))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    windows=st.lists(st.integers(0, 3), max_size=60),
+    least=st.integers(1, 20),
+    eight_bit=st.booleans(),
+    keep_share=st.floats(0, 1),
+)
+@settings(max_examples=100, deadline=None)
+def test_c3_search_and_removal_agree_with_brute_force(
+    seed: int, windows: list[int], least: int, eight_bit: bool, keep_share: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    texts = [unit(rng, count) if count else None for count in windows]
+    found = Vectors(DIMENSION, eight_bit)
+    for text in texts:
+        found.add(text)
+    kept = rng.random(len(texts)) < keep_share
+    found.keep(kept)
+    texts = [text for text, stays in zip(texts, kept, strict=True) if stays]
+    allowed = rng.random(len(texts)) < 0.7
+    query = unit(rng, 1)[0]
+    exact = np.array([-2.0 if text is None else float((text @ query).max()) for text in texts])
+
+    slots = np.arange(len(texts))
+    cosine = found.cosine(query, slots)
+    tolerance = 0.05 if eight_bit else 1e-3
+    for slot, text in enumerate(texts):
+        assert cosine[slot] == (0 if text is None else pytest.approx(exact[slot], abs=tolerance))
+
+    answer = found.search(query, least, allowed)
+    possible = [slot for slot in slots if allowed[slot] and texts[slot] is not None]
+    assert set(answer) <= set(possible)
+    assert len(answer) >= min(least, len(possible))
+    if 0 < len(answer) < len(possible):
+        left = set(possible) - set(answer)
+        assert max(cosine[list(left)]) < min(cosine[answer]) + 1e-4
+
+
+def test_a_cosine_does_not_depend_on_the_company() -> None:
+    rng = np.random.default_rng(5)
+    texts = unit(rng, 500)
+    query = unit(rng, 1)[0]
+    alone = Vectors(DIMENSION, eight_bit=False)
+    alone.add(texts[77:78])
+    together = Vectors(DIMENSION, eight_bit=False)
+    for text in texts:
+        together.add(text[None])
+    assert alone.cosine(query, np.array([0]))[0] == together.cosine(query, np.arange(500))[77]
