@@ -37,6 +37,8 @@ two two type ugh um under unfortunately until up us usually very wait walking wa
 well went were what whatever when whenever where wherever whether which while whoa who whose why will wish with
 within without wonderful wondering work working would wow writing yay yea yeah yep yes yesterday yet you you're your
 note warning todo see use using used set run remind dont woohoo woah nah yup phew fyi y'all wanna aha yum eek bet agreed
+fixed added updated removed moved changed deployed decided talked visited planned tried booked bought met worked called
+asked finished reported created failed released renamed reverted replaced merged tested closed opened agreed please
 highly lucky appreciate wishing need cute thoughts stuff brave strong long spill cherish respect takes missed care
 """
 

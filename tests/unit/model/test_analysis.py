@@ -1,0 +1,138 @@
+"""Index terms, entities, dates and folding."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.model.analysis import analyse, date_terms, fold
+
+
+def terms(text: str) -> list[str]:
+    return list(analyse(text).terms)
+
+
+def labels(text: str) -> list[str]:
+    return [entity.label for entity in analyse(text).entities]
+
+
+def ids(text: str) -> set[str]:
+    return {entity.entity_id for entity in analyse(text).entities}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Hello  World", "hello world"), ("\tStraße\n", "STRASSE"), ("ﬁne", "FINE"), ("Ｈｉ", "hi"), ("a\u00a0b", "A B")],
+)
+def test_folding_makes_case_width_and_white_space_equal(one: str, other: str) -> None:
+    assert fold(one) == fold(other)
+
+
+def test_folding_keeps_different_texts_apart() -> None:
+    assert fold("a-b") != fold("ab")
+    assert fold("resume") != fold("résumé")
+
+
+def test_english_words_are_stemmed_and_stop_words_left_out() -> None:
+    assert terms("The adopted dogs were running") == ["adopt", "dog", "run"]
+    assert terms("Did she adopt a dog? She runs!") == ["adopt", "dog", "run"]
+
+
+@pytest.mark.parametrize(
+    "word", ["bug-183", "CVE-2024-3094", "sk-ABC123", "a.b.c", "my_repo", "user@host.org", "src/app/main.py", "v1.2.3"]
+)
+@pytest.mark.parametrize("text", ["{}", "see {}?", '"{}"', "({}),", "密钥{}在这里", "'{}'.", "`{}`!", "[{}]", "{}…"])
+def test_p27_d7_an_identifier_is_kept_whole_wherever_it_stands(word: str, text: str) -> None:
+    assert word.lower() in terms(text.format(word))
+
+
+def test_the_parts_of_an_identifier_are_terms_too() -> None:
+    assert {"bug", "183", "bug-183"} <= set(terms("bug-183"))
+
+
+def test_words_run_together_by_dots_are_words() -> None:
+    assert terms("wait...parrot") == ["wait", "parrot"]
+
+
+@pytest.mark.parametrize("text", ["你好小明", "吾輩は猫である", "나는 서울", "ฉันชอบแมว"])
+def test_d6_every_character_of_an_unspaced_script_and_every_pair_is_a_term(text: str) -> None:
+    found = terms(text)
+    for part in text.split():
+        assert set(part) <= set(found)
+        assert {part[i : i + 2] for i in range(len(part) - 1)} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "   ", "🍸👩‍👩‍👧‍👦🇯🇵", "(", "AND OR NOT", "% _ * - \" '", "\x00", "to be or not to be", "\u200b"],
+)
+def test_d9_p28_symbols_and_stop_words_alone_give_no_terms(text: str) -> None:
+    assert terms(text) == []
+
+
+def test_d4_operators_and_special_tokens_are_plain_text() -> None:
+    assert terms("parrot* NEAR <|endoftext|> [MASK] -x a|b") == ["parrot", "near", "endoftext", "mask", "x", "b"]
+
+
+def test_an_unclosed_quote_is_plain_text() -> None:
+    assert terms('"unclosed') == terms("unclosed")
+
+
+def test_typographic_apostrophes_do_not_matter() -> None:
+    assert terms("Ann’s dog") == terms("Ann's dog") == ["ann", "dog"]
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_analysed_and_always_the_same_way(text: str) -> None:
+    first = analyse(text)
+    assert first == analyse(text)
+    assert all(term and not term.isspace() for term in first.terms)
+    assert len({entity.entity_id for entity in first.entities}) == len(first.entities)
+    assert all(entity.label.strip() for entity in first.entities)
+
+
+@given(st.text(alphabet="-_.:/a1 ", max_size=4000))
+def test_long_runs_of_inner_punctuation_take_no_time(text: str) -> None:
+    analyse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Yesterday I met Anna Kowalska in New York.", ["Anna Kowalska", "New York"]),
+        ("Melanie and Caroline went hiking.", ["Melanie", "Caroline"]),
+        ("She works at the Bank of England.", ["Bank of England"]),
+        ("Hey Caroline! Thanks, that sounds great.", ["Caroline"]),
+        ("Caroline's dog Oliver barks.", ["Caroline", "Oliver"]),
+        ("We read “Charlotte’s Web” together.", ["Charlotte’s Web"]),
+        ("Fixed bug-183 in my_repo, see CVE-2024-3094.", ["bug-183", "my_repo", "CVE-2024-3094"]),
+        ("It cost $1,200 on May 7, 2023.", ["May 7, 2023", "$1,200"]),
+        ("The parrot is green. Running is fun. What's up? I'm fine.", []),
+        ("The well-known and/or wait...what", []),
+    ],
+)
+def test_entities(text: str, expected: list[str]) -> None:
+    assert labels(text) == expected
+
+
+def test_one_entity_has_one_id_however_it_is_written() -> None:
+    assert ids("I visited New York.") == ids("I love NEW YORK, really.") != ids("I love New Orleans.")
+    (entity_id,) = ids("I visited Lisbon.")
+    assert entity_id.startswith("ent_")
+    assert len(entity_id) == 30
+
+
+def test_an_entity_is_listed_once() -> None:
+    assert labels("Lisbon is far. I like Lisbon and LISBON.") == ["Lisbon"]
+
+
+def test_rare_lower_case_nouns_are_no_entities() -> None:
+    assert labels("she keeps an axolotl in the vestibule") == []
+
+
+def test_the_words_of_a_date_are_those_of_a_question_about_it() -> None:
+    found = set(date_terms(datetime(2023, 7, 5)))  # noqa: DTZ001  (stored times are UTC)
+    assert found == set(terms("Wednesday, 5 July 2023"))
