@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from workers.deep.entities import score_entities
 from workers.deep.graph import Graph, View
 from workers.deep.partition import DeepPartition
-from workers.deep.spread import Reached, spread
+from workers.deep.spread import CONFIRMS, Reached, spread
 
-SEEDS = 16
+SEEDS = 10
 """Direct matches that activation starts from; weaker ones are about something else."""
 ENTITY_SEEDS = 8
 """Further seeds among the records that mention an entity of the query."""
@@ -20,10 +20,15 @@ TELLING = 0.1
 """Specificity below which a query entity, such as a speaker's name, brings no seeds."""
 CONSIDERED = 256
 """Reached records whose own match with the query is scored: those with most activation."""
+WORTH_SHOWING = 0.25
+"""Share of the best seed's relevance that must arrive at a record, so that hubs and long ways bring no clutter."""
 ASSOCIATED = 60
 """Associated records in one answer: the ten that may be shown, and spare for the 50 that may be shown as direct."""
-DAMPING = 0.6
-"""Share of the activation that counts as relevance: being led to is weaker evidence than matching the query."""
+DAMPING = 0.8
+"""Share of the activation that counts as relevance: being led to is weaker evidence than matching the query.
+
+With it a record that shares one rare entity with a match is about 70 % as relevant as that match, one beside it 30 %.
+"""
 DECIMALS = 4
 
 
@@ -44,7 +49,7 @@ def search(
         seeds |= _entity_seeds(partition, request, view)
         reached = spread(graph, view, seeds, checkpoint)
         checkpoint()
-        associated = _associated(partition, request, reached)
+        associated = _associated(partition, request, seeds, reached.values())
         relevance = seeds | {c.n: c.relevance for c in associated}
         asked = [entity.entity_id for entity in request.query.entities]
         return tier_pb2.SearchResponse(
@@ -66,19 +71,21 @@ def _entity_seeds(partition: DeepPartition, request: tier_pb2.SearchRequest, vie
 
 
 def _associated(
-    partition: DeepPartition, request: tier_pb2.SearchRequest, reached: dict[int, Reached]
+    partition: DeepPartition, request: tier_pb2.SearchRequest, seeds: Mapping[int, float], reached: Iterable[Reached]
 ) -> list[tier_pb2.Candidate]:
-    """Return the records to which the graph leads more than their own match does.
+    """Return the records to which the graph leads about as much as their own match, or more.
 
-    Their relevance is their own, or the damped activation when that is higher; either is below the seed's. Some may be
-    weak direct matches too: which of those are shown as direct is for the caller to say.
+    Their relevance is their own, or the damped activation when that is higher; it is never above the seed's. Some may
+    be weak direct matches too: which of those are shown as direct is for the caller to say.
     """
-    strongest = sorted(reached.values(), key=lambda r: (-r.activation, r.n))[:CONSIDERED]
-    scored = partition.index.relevance_of(request, sorted(r.n for r in strongest))
+    least = WORTH_SHOWING * max(seeds.values(), default=0.0)
+    strong = [record for record in reached if record.activation >= least]
+    strong = sorted(strong, key=lambda record: (-record.activation, record.n))[:CONSIDERED]
+    scored = partition.index.relevance_of(request, sorted(record.n for record in strong))
     associated: list[tier_pb2.Candidate] = []
-    for way in strongest:
+    for way in strong:
         candidate = scored.get(way.n)
-        if candidate is None or candidate.relevance >= way.activation:
+        if candidate is None or candidate.relevance > min(way.activation / CONFIRMS, seeds[way.seed]):
             continue
         candidate.relevance = round(max(candidate.relevance, DAMPING * way.activation), DECIMALS)
         candidate.path.extend(_path(partition.graph, way))

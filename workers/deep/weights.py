@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-SHARES_ENTITY = 0.8
+SHARES_ENTITY = 0.9
 """A rare common entity: the two records are about the same thing."""
-ADJACENT_TURN = 0.5
+ADJACENT_TURN = 0.4
 """Question and answer stand beside each other, but so do greetings."""
 SAME_SESSION = 0.1
 """One sitting wanders over several subjects."""
@@ -27,12 +27,12 @@ def specificity(mentions: int, records: int) -> float:
     """Return how much an entity says, 0..1: near 1 when `mentions` of `records` are few, near 0 for a hub.
 
     The first factor is the share of records that do not mention it. The second is the fan effect of spreading
-    activation (Anderson 1983): what comes in is divided among those it leads to; the root keeps entities with a handful
-    of mentions useful.
+    activation (Anderson 1983): what comes in is divided among those it leads to; the cube root keeps entities with a
+    handful of mentions useful.
     """
     if mentions < 1:
         return 0.0
-    return (1.0 - mentions / (records + SMALL_PARTITION)) / math.sqrt(max(1, mentions - 1))
+    return float((1.0 - mentions / (records + SMALL_PARTITION)) / max(1, mentions - 1) ** (1 / 3))
 
 
 def used_together(times: Iterable[float], as_of: float) -> float:
