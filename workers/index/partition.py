@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from remembrancer.model.analysis import analyse, date_terms
+from remembrancer.model.analysis import date_terms
 from remembrancer.store.reader import StoredRecord
 from workers.index.lexical import Lexical
 from workers.index.model import Model
@@ -157,10 +157,11 @@ def _fingerprint(stored: StoredRecord) -> int:
 
 
 def _terms(record: store_pb2.Record) -> list[str]:
-    """Return the index terms of a record: of its text, of a turn's speaker, and of its date when that is known."""
+    """Return the index terms of a record: those it was stored with, and of its date when that is known.
+
+    A turn was analysed as `name: content`, so that its speaker's name is among its terms.
+    """
     terms = list(record.analysis.terms)
-    if record.name:
-        terms += analyse(record.name).terms
     if record.HasField("occurred_at") and not record.time_uncertain:
         terms += date_terms(record.occurred_at.ToDatetime())
     return terms

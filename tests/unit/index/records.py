@@ -56,8 +56,11 @@ def record(content: str, kind: int = store_pb2.RECORD_KIND_OBSERVATION, **fields
 
 
 def turn(content: str, name: str = "Ann", conversation: str = "c", **fields: Any) -> store_pb2.Record:
+    """Return a turn, analysed with its speaker's name as the gateway does."""
     axes = {"conversation_id": conversation, **fields.pop("axes", {})}
-    return record(content, store_pb2.RECORD_KIND_TURN, name=name, role="user", axes=axes, **fields)
+    made = record(content, store_pb2.RECORD_KIND_TURN, name=name, role="user", axes=axes, **fields)
+    made.analysis.CopyFrom(analyse(f"{name}: {content}"))
+    return made
 
 
 def stored(
