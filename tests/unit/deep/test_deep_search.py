@@ -42,6 +42,7 @@ def ask(
     depth: int = 1,
     vector: bool = True,
     superseded: bool = False,
+    before: int = 0,
 ) -> tier_pb2.SearchResponse:
     query = np.zeros(MODEL.dimension, dtype="<f2")
     query[0] = 1.0
@@ -56,6 +57,8 @@ def ask(
         as_of=Timestamp(seconds=NOW + 1000),
         depth=depth,
     )
+    if before:
+        request.filter.occurred_before.seconds = before
     if vector:
         request.model_id, request.query_vector = MODEL.id, query.tobytes()
     return search(partition, request, lambda: None)
@@ -120,6 +123,20 @@ def test_another_users_records_are_neither_returned_nor_named() -> None:
     assert list(ana.associated) == []
     assert "Zelda" in {score.entity.label for score in both.entities}
     assert {score.entity.label for score in ana.entities} == {"Biscuit", "Moritz"}
+
+
+def test_stale_records_and_those_outside_the_time_bound_are_no_steps() -> None:
+    records = [
+        with_vector(stored(1, "Biscuit"), 0.7),
+        with_vector(stored(2, "Biscuit", "Moritz"), 0.0),
+        with_vector(stored(3, "Moritz"), 0.0),
+    ]
+    assert {candidate.n for candidate in ask(partition_of(*records)).associated} == {2, 3}
+    assert list(ask(partition_of(*records), before=NOW + 1).associated) == []
+    assert records[1].record is not None
+    records[1].record.status = common_pb2.MEMORY_STATUS_STALE
+    records[1].record.stale_reason = common_pb2.STALE_REASON_WITHDRAWN
+    assert list(ask(partition_of(*records), superseded=True).associated) == []
 
 
 def test_a_superseded_record_leads_to_its_replacement_only_when_it_may_be_seen() -> None:

@@ -63,6 +63,29 @@ def test_a_weak_seed_is_reached_by_a_strong_one_and_not_the_other_way_round() ->
     assert set(found) == {2}
 
 
+def test_a_stronger_way_found_later_replaces_a_weak_one() -> None:
+    graph = graph_of(stored(1, "A"), stored(2, "A", "B"), stored(3, "B"))
+    alone = reach(graph, {1: 0.8})[3]
+    beside_a_weak_seed = reach(graph, {1: 0.8, 2: 0.1})[3]
+    assert beside_a_weak_seed.path == alone.path
+    assert beside_a_weak_seed.activation == alone.activation
+
+
+def test_a_path_leads_through_an_entity_once() -> None:
+    graph = graph_of(*(stored(n, "A") for n in range(1, 6)), stored(6, "A", "B"), stored(7, "B"))
+    paths = [[step.entity_id for step in found.path] for found in reach(graph, {1: 1.0}).values()]
+    assert ["ent_a", "ent_b"] in paths
+    assert ["ent_a", "ent_a"] not in paths
+
+
+def test_neighbours_of_one_sort_count_once() -> None:
+    def activation(seeds: int) -> float:
+        graph = graph_of(*(stored(n, session="s", turn=False) for n in range(1, 7)))
+        return reach(graph, dict.fromkeys(range(1, 1 + seeds), 0.8))[6].activation
+
+    assert activation(5) == activation(1)
+
+
 def test_a_hub_does_not_flood_the_answer() -> None:
     graph = graph_of(*(stored(n, "Dana") for n in range(1, 61)), stored(61, "Dana", "Biscuit"), stored(62, "Biscuit"))
     assert set(reach(graph, {61: 0.6})) == {62}
