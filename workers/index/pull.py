@@ -15,6 +15,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import RedisError
 
 from remembrancer.model.errors import PartitionLoading, PartitionTooLarge, StoreUnavailable
@@ -142,23 +143,30 @@ class Puller(Generic[T]):
 
     async def _pull(self, partition: str, model: Model | None) -> T:
         try:
-            held = self._held.get(partition)
-            if held is not None and model not in (None, held.model):
-                current, _ = await self._readers.open(model)
-                if current != held.model:
-                    held = self._held.pop(partition)
-                    held = None
-            if held is not None:
-                try:
-                    await self._catch_up(partition, held)
-                except _Trimmed:
-                    self._held.pop(partition, None)
-                else:
-                    self._keep(partition, held)
-                    return held.value
-            return await self._load(partition, model)
-        except (RedisError, OSError, TimeoutError) as error:
+            try:
+                return await self._brought_up(partition, model)
+            except StoreConnectionError:
+                # A pooled connection that the store closed meanwhile says so only now; reading again is harmless.
+                return await self._brought_up(partition, model)
+        except (RedisError, OSError) as error:
             raise StoreUnavailable("the partition store cannot be reached") from error
+
+    async def _brought_up(self, partition: str, model: Model | None) -> T:
+        held = self._held.get(partition)
+        if held is not None and model not in (None, held.model):
+            current, _ = await self._readers.open(model)
+            if current != held.model:
+                del self._held[partition]
+                held = None
+        if held is not None:
+            try:
+                await self._catch_up(partition, held)
+            except _Trimmed:
+                self._held.pop(partition, None)
+            else:
+                self._keep(partition, held)
+                return held.value
+        return await self._load(partition, model)
 
     async def _load(self, partition: str, model: Model | None) -> T:
         if time.monotonic() < self._too_large.get(partition, 0.0):
