@@ -23,8 +23,8 @@ OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 250),
     ("grpc.max_reconnect_backoff_ms", 250),
+    ("grpc.min_reconnect_backoff_ms", 2_000),  # despite its name: how long one attempt may take on a busy machine
     ("grpc.enable_retries", 0),  # callers decide by deadline and kind of call
     ("grpc.use_local_subchannel_pool", 1),  # channels to one address back off separately
     ("grpc.enable_http_proxy", 0),  # workers are never behind one, whatever the environment says
@@ -34,7 +34,8 @@ OPTIONS: tuple[tuple[str, int | str], ...] = (
 def open_channel(target: str, token: SecretStr | None) -> grpc.aio.Channel:
     """Return a plaintext channel to a process of this service, which proves itself with `token` if there is one.
 
-    Requests up to 16 MiB, answers up to 8 MiB. It connects at the first call and reconnects within about a quarter of a second.
+    Requests up to 16 MiB, answers up to 8 MiB. It connects at the first call and
+    reconnects within about a quarter of a second.
     """
     channel = grpc.aio.insecure_channel(target, options=OPTIONS)
     return _MetadataChannel(channel, token)

@@ -7,18 +7,18 @@ from pathlib import Path
 from types import MappingProxyType
 
 from remembrancer.runtime.refusal import StartRefused
-from workers.encoder.build.cache import ensure
-from workers.encoder.build.weights import BuildFailed, Weights
+from workers.encoder.onnx_build.cache import ensure
+from workers.encoder.onnx_build.weights import BuildFailed, Weights
 
 
 def _minilm() -> Weights:
-    from workers.encoder.build import minilm  # needs safetensors, at set-up only
+    from workers.encoder.onnx_build import minilm  # needs safetensors, at set-up only
 
     return minilm.weights()
 
 
 def _e5() -> Weights:
-    from workers.encoder.build import e5
+    from workers.encoder.onnx_build import e5
 
     return e5.weights()
 

@@ -29,7 +29,8 @@ class Tokens:
 
     def windows(self, text: str, prefix: str = "") -> list[list[int]]:
         """Return the token ids of each window, framed by special tokens and led by `prefix`."""
-        before = [*self._before, *(self._plain(prefix) if prefix else ())]
+        # Without its last space: where spaces are tokens, the text's first word brings its own.
+        before = [*self._before, *(self._plain(prefix.rstrip()) if prefix else ())]
         size = max(1, self._window - len(before) - len(self._after))
         return [[*before, *window, *self._after] for window in windows.cut(self._plain(text), size)]
 

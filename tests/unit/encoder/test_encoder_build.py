@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from remembrancer.runtime.refusal import StartRefused
-from workers.encoder.build import minilm
-from workers.encoder.build.cache import ensure, folder_of
-from workers.encoder.build.cpu import needs_reduced_range
-from workers.encoder.build.weights import BuildFailed, Weights, checked
 from workers.encoder.model import Model
 from workers.encoder.models import KNOWN, resolve
+from workers.encoder.onnx_build import minilm
+from workers.encoder.onnx_build.cache import ensure, folder_of
+from workers.encoder.onnx_build.cpu import needs_reduced_range
+from workers.encoder.onnx_build.weights import BuildFailed, Weights, checked
 
 
 def build(cache: Path) -> subprocess.Popen[str]:
@@ -63,7 +63,7 @@ def test_weights_with_another_digest_are_refused(tmp_path: Path) -> None:
 def test_int8_keeps_the_meaning_of_the_float_graph(model: Model, tmp_path: Path) -> None:
     import onnxruntime as ort
 
-    from workers.encoder.build.graph import bert
+    from workers.encoder.onnx_build.graph import bert
 
     session = ort.InferenceSession(bert(minilm.weights()).SerializeToString(), providers=["CPUExecutionProvider"])
     for text in ("A man is playing guitar", "bug-183 breaks the release", "短い文", "word " * 200):

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import logging
 import time
 from io import StringIO
 from typing import Any
@@ -251,7 +252,7 @@ async def test_streams_work_behind_all_interceptors(bench: Bench) -> None:
     assert reason_of(caught.value) == "SESSION_NOT_FOUND"
 
 
-async def test_g11_a_restarted_server_is_reached_again_within_about_a_second(bench: Bench) -> None:
+async def test_a_restarted_server_is_reached_again_within_about_a_second(bench: Bench) -> None:
     address = await bench.serve(echo, chain(max_in_flight=2))
     async with channels.open_channel(address, None) as channel:
         call = channel.unary_unary(METHOD, None, None)
@@ -268,3 +269,13 @@ async def test_g11_a_restarted_server_is_reached_again_within_about_a_second(ben
         await call(b"", timeout=5, wait_for_ready=True)
         assert time.monotonic() - started < 2
         await again.stop(0)
+
+
+async def test_lines_of_libraries_are_json_too_and_keep_the_request_id() -> None:
+    lines = StringIO()
+    logs.configure(Settings(log_format="json"), "test", lines)
+    with structlog.contextvars.bound_contextvars(request_id="r1"):
+        logging.getLogger("some.library").warning("odd %s", "thing")
+        logging.getLogger("some.library").info("not shown")
+    (line,) = [json.loads(text) for text in lines.getvalue().splitlines()]
+    assert (line["event"], line["level"], line["process"], line["request_id"]) == ("odd thing", "warning", "test", "r1")
