@@ -397,9 +397,10 @@ async def test_a_partition_beyond_the_memory_budget_is_refused_and_the_others_se
     small = Worker(valkey.url, REMEMBRANCER_MEMORY_MIB="16")
     await small.start()
     pipe = partition.redis.pipeline()
-    for n in range(1, 6001):
-        words = " ".join(f"w{n}x{k}" for k in range(40))
-        pipe.hset(partition.keys.records, str(n), statement(words).SerializeToString())
+    for n in range(1, 2001):
+        record = statement("many words")
+        record.analysis.terms.extend(f"w{n}x{k}" for k in range(60))
+        pipe.hset(partition.keys.records, str(n), record.SerializeToString())
     await pipe.execute()
     await partition.announce(op="r", n="1")
     with pytest.raises(grpc.aio.AioRpcError) as refused:
