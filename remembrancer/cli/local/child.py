@@ -105,6 +105,7 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             # Ctrl-C in a terminal reaches the supervisor alone, which then stops the processes in order.
             start_new_session=True,
+            umask=0o077,
         )
 
 

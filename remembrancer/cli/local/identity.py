@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import psutil
 
+_POLL_S = 0.02
 _SAME_START_S = 1.0
 """Start times are derived from the clock, which may have been set since."""
 
@@ -56,13 +58,12 @@ class ProcessIdentity:
 
     def wait(self, timeout: float) -> bool:
         """Wait until the process is gone; return False when it is still there after `timeout` seconds."""
-        process = self._process()
-        if process is None:
-            return True
-        try:
-            process.wait(timeout)
-        except psutil.TimeoutExpired:
-            return False
+        deadline = time.monotonic() + timeout
+        # A process that its parent has not reaped yet is gone, too.
+        while self.alive():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
         return True
 
     def _process(self) -> psutil.Process | None:

@@ -1,0 +1,182 @@
+"""The command `remembrancer`, as a user types it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.ports import free_ports
+from remembrancer.cli.local.state import State, read_state
+from remembrancer.client import Client, memory, tenant
+from tests.e2e.conftest import contents
+
+SCOPE = tenant("kept")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "data"
+    yield folder
+    remembrancer("down", folder)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data folder of a service that several tests look at."""
+    folder = tmp_path_factory.mktemp("shared") / "data"
+    assert remembrancer("up", folder).returncode == 0
+    yield folder
+    remembrancer("down", folder)
+
+
+def remembrancer(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command, folder, *more = map(str, arguments)
+    return subprocess.run(
+        [sys.executable, "-m", "remembrancer.cli", command, "--data", folder, *more],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+def state_of(data: Path) -> State:
+    state = read_state(DataFolder.at(data))
+    assert state is not None
+    return state
+
+
+def remaining(state: State) -> list[str]:
+    return [name for name, role in state.roles.items() if role.identity is not None and role.identity.alive()]
+
+
+def eventually_gone(state: State) -> bool:
+    deadline = time.monotonic() + 10
+    while remaining(state) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not remaining(state)
+
+
+def test_up_twice_status_down_and_up_again_with_the_data(data: Path) -> None:
+    up = remembrancer("up", data)
+    assert up.returncode == 0, up.stdout
+    first = state_of(data)
+    assert f"ready: {first.gateway}" in up.stdout
+    assert len(remaining(first)) == 5
+    with Client.connect(first.gateway) as client:
+        client.remember([memory("fact", "The key is under the third stone.")], scope=SCOPE)
+
+    again = remembrancer("up", data)
+    assert again.returncode == 0
+    assert f"running already: {first.gateway}" in again.stdout
+    assert state_of(data).supervisor == first.supervisor
+
+    status = remembrancer("status", data)
+    assert status.returncode == 0
+    assert all(f"{name} " in status.stdout for name in ("store", "encoder", "active", "deep", "gateway"))
+
+    down = remembrancer("down", data)
+    assert down.returncode == 0
+    assert remaining(first) == []
+    assert remembrancer("status", data).returncode == 3
+    assert "not running" in remembrancer("down", data).stdout
+
+    assert remembrancer("up", data).returncode == 0
+    second = state_of(data)
+    assert second.gateway == first.gateway
+    with Client.connect(second.gateway) as client:
+        answer = client.recall("where is the key?", scope=SCOPE, mode="deep", require_tiers=["active", "deep"])
+        assert contents(answer) == ["The key is under the third stone."]
+
+
+def test_secrets_and_notes_are_for_their_owner_only(shared: Path) -> None:
+    for path in [shared, *shared.rglob("*")]:
+        if path.is_dir() or path.parent.name in ("secrets", "run"):
+            assert path.stat().st_mode & 0o077 == 0, path
+    secret = (shared / "secrets" / "store-password").read_text()
+    for identity in [role.identity for role in state_of(shared).roles.values()]:
+        assert identity is not None
+        assert secret not in " ".join(psutil.Process(identity.pid).cmdline())
+    assert not any(secret in log.read_text() for log in (shared / "logs").iterdir())
+
+
+def test_everything_listens_on_loopback_only(shared: Path) -> None:
+    for role in state_of(shared).roles.values():
+        assert role.identity is not None
+        listening = [c for c in psutil.Process(role.identity.pid).net_connections() if c.status == psutil.CONN_LISTEN]
+        assert listening
+        assert {c.laddr.ip.removeprefix("::ffff:") for c in listening} == {"127.0.0.1"}
+
+
+def test_a_killed_supervisor_leaves_no_orphan_and_loses_nothing(data: Path) -> None:
+    assert remembrancer("up", data).returncode == 0
+    state = state_of(data)
+    with Client.connect(state.gateway) as client:
+        client.remember([memory("fact", "Written just before the end.")], scope=SCOPE)
+    state.supervisor.signal(signal.SIGKILL)
+    assert eventually_gone(state)
+    assert remembrancer("status", data).returncode == 3
+
+    assert remembrancer("up", data).returncode == 0
+    with Client.connect(state_of(data).gateway) as client:
+        assert contents(client.recall("before the end", scope=SCOPE)) == ["Written just before the end."]
+
+
+def test_a_crashed_process_is_restarted(shared: Path) -> None:
+    before = state_of(shared)
+    victim = before.roles["active"].identity
+    assert victim is not None
+    victim.signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while remembrancer("status", shared).returncode != 0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    after = state_of(shared).roles["active"]
+    assert after.starts == 2
+    assert after.identity is not None
+    assert after.identity != victim
+
+
+def test_in_the_foreground_ctrl_c_stops_all(data: Path) -> None:
+    (port,) = free_ports(1)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "remembrancer.cli", "up", "--foreground", "--data", data, "--gateway-port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    seen = ""
+    while "Ctrl-C" not in seen:
+        line = process.stdout.readline()
+        assert line, seen
+        seen += line
+    assert f"127.0.0.1:{port}" in seen
+    state = state_of(data)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+    assert remaining(state) == []
+
+
+def test_a_start_that_fails_shows_why(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMEMBRANCER_SESSION_RETRIEVALS", "-7")
+    up = remembrancer("up", data)
+    assert up.returncode == 1
+    assert "gateway ended with code 2" in up.stdout
+    assert "REMEMBRANCER_SESSION_RETRIEVALS" in up.stdout
+    assert remaining(state_of(data)) == []
+
+
+def test_a_port_in_use_is_named(shared: Path) -> None:
+    port = state_of(shared).gateway.rpartition(":")[2]
+    other = remembrancer("up", shared.parent / "other", "--gateway-port", port)
+    assert other.returncode == 2
+    assert f"Port {port} is in use" in other.stdout
