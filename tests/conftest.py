@@ -1,1 +1,89 @@
-"""What all tests share."""
+"""The five real processes, started once for all tests that need them."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from remembrancer.cli.local.plan import Role
+from remembrancer.cli.local.service import LocalService
+from remembrancer.client import Client
+from tests.service import OpenSession, Outage, Session, wait_whole
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
+    with LocalService(tmp_path_factory.mktemp("remembrancer")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def client(service: LocalService) -> Iterator[Client]:
+    """A client that fails at once, where the shipped defaults would try again."""
+    with Client.connect(service.address, attempts=1) as connected:
+        yield connected
+
+
+@pytest.fixture
+def scope() -> str:
+    """A scope that no other test writes to."""
+    return f"test:{uuid.uuid4()}"
+
+
+@pytest.fixture
+def open_session(client: Client, scope: str) -> OpenSession:
+    """Return a function that opens a session, in the test's scope unless told otherwise."""
+
+    def open_one(in_scope: str = scope, **more: object) -> Session:
+        opening = client.activate("a test", "to see it pass", scope=in_scope, **more)  # type: ignore[arg-type]
+        return Session(client, in_scope, opening.session_id, opening)
+
+    return open_one
+
+
+@pytest.fixture
+def session(open_session: OpenSession) -> Session:
+    return open_session()
+
+
+@pytest.fixture
+def killed(service: LocalService, client: Client) -> Outage:
+    """Return a context manager in which processes are down (kill -9); they are ready again after it."""
+
+    @contextlib.contextmanager
+    def outage(*roles: Role) -> Iterator[None]:
+        for role in roles:
+            service.supervisor.kill(role)
+        try:
+            yield
+        finally:
+            for role in roles:
+                service.supervisor.start_role(role)
+            for role in roles:
+                service.supervisor.wait_ready(role, 30)
+            wait_whole(client)
+
+    return outage
+
+
+@pytest.fixture
+def frozen(service: LocalService, client: Client) -> Outage:
+    """Return a context manager in which processes keep their connections and do not answer (SIGSTOP)."""
+
+    @contextlib.contextmanager
+    def outage(*roles: Role) -> Iterator[None]:
+        for role in roles:
+            service.supervisor.suspend(role)
+        try:
+            yield
+        finally:
+            for role in roles:
+                service.supervisor.resume(role)
+            for role in roles:
+                service.supervisor.wait_ready(role, 30)
+            wait_whole(client)
+
+    return outage

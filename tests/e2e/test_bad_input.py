@@ -13,7 +13,7 @@ from remembrancer.cli.local.service import LocalService
 from remembrancer.client import ClientError, InvalidArgument, NotFound, calls, memory, tenant, turn
 from remembrancer.client.calls import Call
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
-from tests.e2e.conftest import Session
+from tests.service import Session
 
 Make = Callable[[Session], Call[Any]]
 

@@ -17,7 +17,7 @@ from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import free_ports
 from remembrancer.cli.local.state import State, read_state
 from remembrancer.client import Client, memory, tenant
-from tests.e2e.conftest import contents
+from tests.service import contents
 
 SCOPE = tenant("kept")
 

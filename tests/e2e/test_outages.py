@@ -10,7 +10,7 @@ import pytest
 from remembrancer.cli.local.plan import Role
 from remembrancer.client import Client, ClientError, Unavailable, memory, reason_of
 from remembrancer.v1 import recall_pb2, session_pb2
-from tests.e2e.conftest import ACTIVE, DEEP, OpenSession, Outage, Session, contents, found_by, hits
+from tests.service import ACTIVE, DEEP, OpenSession, Outage, Session, contents, found_by, hits
 
 TEXT = "The observatory dome turns once an hour."
 QUESTION = "how often does the dome turn?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.client import Client, memory, turn
-from tests.e2e.conftest import ACTIVE, DEEP, Outage, Session, found_by
+from tests.service import ACTIVE, DEEP, Outage, Session, found_by
 
 BOTH = ["active", "deep"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remembrancer.client import Client, ClientError, memory, tenant, turn
-from tests.e2e.conftest import OpenSession, contents, hits
+from tests.service import OpenSession, contents, hits
 
 
 def test_s33_a5_equal_texts_and_names_do_not_leak(client: Client, open_session: OpenSession, scope: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from remembrancer.cli.demo import conversation
 from remembrancer.client import Client, ClientError, FeedbackIncompleteError, memory, memory_feedback
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
-from tests.e2e.conftest import OpenSession, Session, contents, hits
+from tests.service import OpenSession, Session, contents, hits
 
 
 def test_s5_a_new_scope_is_a_cold_start_and_its_empty_retrieval_must_be_covered(session: Session) -> None:

@@ -1,0 +1,73 @@
+"""What tests do with the running service; its fixtures stand in conftest."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from remembrancer.client import Client, Unavailable, tenant
+from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
+
+
+@dataclass(frozen=True)
+class Session:
+    """An open session, with the calls that most tests make."""
+
+    client: Client
+    scope: str
+    session_id: str
+    opening: session_pb2.ActivateResponse
+
+    def recall(self, query: str, mode: str = "active", **more: object) -> recall_pb2.RecallResponse:
+        return self.client.recall(query, scope=self.scope, session_id=self.session_id, mode=mode, **more)  # type: ignore[arg-type]
+
+    def cover(self, retrieval_id: str) -> session_pb2.FeedbackResult:
+        return self.client.feedback(retrieval_id, remaining="not_used", coverage="complete").results[0]
+
+    def commit(self) -> session_pb2.CommitResponse:
+        return self.client.commit(
+            self.session_id, scope=self.scope, final_goal="done", outcome="success", outcome_summary="it worked"
+        )
+
+    def ledger(self) -> session_pb2.GetSessionResponse:
+        return self.client.get_session(self.session_id, scope=self.scope)
+
+
+OpenSession = Callable[..., Session]
+
+
+def wait_whole(client: Client, timeout: float = 5.0) -> None:
+    """Wait until the gateway has found every restarted process again: it looks a few times a second."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            client.recall("whole?", scope=tenant("nobody"), mode="deep", require_tiers=["active", "deep"])
+        except Unavailable:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+Outage = Callable[..., contextlib.AbstractContextManager[None]]
+
+
+def contents(answer: recall_pb2.RecallResponse) -> list[str]:
+    """Return the texts of all hits, best first."""
+    return [hit.content for hit in hits(answer)]
+
+
+def hits(answer: recall_pb2.RecallResponse | session_pb2.ActivateResponse) -> list[recall_pb2.Hit]:
+    """Return all hits, best first."""
+    return sorted([*answer.hits.observations, *answer.hits.turns], key=lambda hit: -hit.score)
+
+
+def found_by(answer: recall_pb2.RecallResponse, content: str) -> set[int]:
+    """Return the tiers that found a text; empty when it is not among the hits."""
+    return {tier for hit in hits(answer) if hit.content == content for tier in hit.found_by}
+
+
+ACTIVE, DEEP = common_pb2.TIER_ACTIVE, common_pb2.TIER_DEEP
