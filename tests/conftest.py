@@ -11,12 +11,14 @@ import pytest
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
-from tests.service import OpenSession, Outage, Session, wait_whole
+from tests.service import OPERATING_CONTEXT, OpenSession, Outage, Session, wait_whole
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
-    with LocalService(tmp_path_factory.mktemp("remembrancer")) as running:
+    folder = tmp_path_factory.mktemp("remembrancer")
+    environment = {"REMEMBRANCER_OPERATING_CONTEXT_FILE": str(folder / OPERATING_CONTEXT)}
+    with LocalService(folder, environment=environment) as running:
         yield running
 
 

@@ -70,4 +70,7 @@ def found_by(answer: recall_pb2.RecallResponse, content: str) -> set[int]:
     return {tier for hit in hits(answer) if hit.content == content for tier in hit.found_by}
 
 
+OPERATING_CONTEXT = "operating-context.json"
+"""File in the data folder that gives agents their default project; there is none unless a test writes it."""
+
 ACTIVE, DEEP = common_pb2.TIER_ACTIVE, common_pb2.TIER_DEEP
