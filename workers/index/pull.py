@@ -15,6 +15,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+import structlog
 from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import RedisError
 
@@ -83,6 +84,7 @@ class Puller(Generic[T]):
         self._loading: dict[str, int] = {}
         self._pulls: dict[str, asyncio.Task[T]] = {}
         self._too_large: dict[str, float] = {}
+        self._log = structlog.get_logger()
         self.malformed_entries = 0
 
     async def current(self, partition: str, head: str, seconds: float, model: Model | None = None) -> T:
@@ -171,6 +173,7 @@ class Puller(Generic[T]):
     async def _load(self, partition: str, model: Model | None) -> T:
         if time.monotonic() < self._too_large.get(partition, 0.0):
             raise PartitionTooLarge("the partition does not fit into this worker")
+        started = time.monotonic()
         current, reader = await self._readers.open(model)
         for _ in range(LOAD_ATTEMPTS):
             held = _Held(self._factory(current), current, reader, await reader.head(partition))
@@ -184,6 +187,8 @@ class Puller(Generic[T]):
             except _Trimmed:
                 continue
             self._keep(partition, held)
+            seconds = round(time.monotonic() - started, 3)
+            self._log.info("partition loaded", partition=partition, seconds=seconds, bytes=held.value.size_bytes())
             return held.value
         raise PartitionLoading("the partition changes faster than it can be loaded", partition=partition)
 
@@ -194,8 +199,10 @@ class Puller(Generic[T]):
                 raise _Trimmed
             if not entries:
                 return
-            for entry in entries:
-                self.malformed_entries += entry.op is None
+            malformed = sum(entry.op is None for entry in entries)
+            if malformed:
+                self.malformed_entries += malformed
+                self._log.warning("feed entries not understood", partition=partition, count=malformed)
             ns = _names(entries)
             await self._apply(held.value, await held.reader.fetch(partition, ns))
             held.position = entries[-1].id
