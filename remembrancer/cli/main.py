@@ -63,7 +63,7 @@ def up(
         typer.Option(
             min=0,
             max=65535,
-            help="Port of the public API on 127.0.0.1; 0: a free one. Default: the last one, else 7700, else a free one.",
+            help="Port of the public API on 127.0.0.1; 0: a free one. Default: the last one, else 7700 or a free one.",
             show_default=False,
         ),
     ] = None,
