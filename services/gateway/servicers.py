@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from remembrancer.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2_grpc, session_pb2, session_pb2_grpc
+from services.gateway.abandon import abandon_session
 from services.gateway.activate import activate
 from services.gateway.calls import Call
 from services.gateway.commit import commit
 from services.gateway.feedback import feedback
 from services.gateway.get_session import get_session
+from services.gateway.list_sessions import list_sessions
 from services.gateway.parts import Parts
 from services.gateway.recall import recall
 from services.gateway.remember import record_turns, remember
@@ -31,6 +33,16 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
 
     async def Commit(self, request: session_pb2.CommitRequest, context: Any) -> session_pb2.CommitResponse:
         return await commit(self._parts, request, Call(context))
+
+    async def AbandonSession(
+        self, request: session_pb2.AbandonSessionRequest, context: Any
+    ) -> session_pb2.AbandonSessionResponse:
+        return await abandon_session(self._parts, request, Call(context))
+
+    async def ListSessions(
+        self, request: session_pb2.ListSessionsRequest, context: Any
+    ) -> session_pb2.ListSessionsResponse:
+        return await list_sessions(self._parts, request, Call(context))
 
     async def GetSession(self, request: session_pb2.GetSessionRequest, context: Any) -> session_pb2.GetSessionResponse:
         return await get_session(self._parts, request, Call(context))
