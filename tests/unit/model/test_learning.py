@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,7 +181,7 @@ def _target(new: store_pb2.FeedbackRow) -> str:
 
 @given(rows(), st.randoms(use_true_random=False))
 def test_the_rows_that_count_teach_the_same_in_any_order(
-    history: list[tuple[str, store_pb2.FeedbackRow]], random: st.RandomGenerator
+    history: list[tuple[str, store_pb2.FeedbackRow]], random: Random
 ) -> None:
     lived = Partition(EXPOSED)
     for retrieval, new in history:

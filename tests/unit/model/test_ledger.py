@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.ledger import Verdict, judge, latest_rows, outstanding
+from remembrancer.model.ledger import Entry, Verdict, judge, latest_rows, outstanding
 from remembrancer.v1 import common_pb2, session_pb2
 from tests.unit.model.messages import (
     HARMED,
@@ -47,7 +47,7 @@ class Ledger:
         return verdict
 
 
-ALL = [memory("sch_1"), memory("evt_2", IRRELEVANT), memory("ep_3", NOT_USED), used_procedure("proc_4")]
+ALL: list[Entry] = [memory("sch_1"), memory("evt_2", IRRELEVANT), memory("ep_3", NOT_USED), used_procedure("proc_4")]
 
 
 def test_s6_every_target_assessed_is_not_yet_covered() -> None:
