@@ -109,7 +109,9 @@ class PartitionReader:
         pipe.hmget(keys.vectors(self._model_id), fields)
         pipe.hmget(keys.learned, fields)
         records, vectors, learned = await pipe.execute()
-        return [decode_stored(n, *raw, self._dimension) for n, *raw in zip(ns, records, vectors, learned, strict=True)]
+        return [
+            decode_stored(n, r, v, k, self._dimension) for n, r, v, k in zip(ns, records, vectors, learned, strict=True)
+        ]
 
 
 def decode_stored(
