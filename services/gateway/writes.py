@@ -37,8 +37,8 @@ ENCODE_SHARE: Final = 0.8
 class Draft:
     """One record to be written.
 
-    `duplicate` is the digest under which equal ones are found, "" when none can be told; `same` says whether a found
-    record is equal in the eyes of a read with the draft's axes.
+    `duplicate` is the digest under which equal ones are found, "" when none can be told; `any_axes` says that what is
+    found under it is equal whatever its axes. `project` is what `@auto` was resolved to.
     """
 
     record: store_pb2.Record
@@ -46,6 +46,8 @@ class Draft:
     analysed: str
     speakers: Sequence[str] = ()
     any_axes: bool = False
+    project: str | None = None
+    warnings: Sequence[common_pb2.Warning] = ()
 
     def equals(self, stored: store_pb2.Record) -> bool:
         """Return whether a record found under the same digest makes this one superfluous."""
@@ -78,8 +80,16 @@ class _State:
     first_base: int = 0
 
 
-async def write(parts: Parts, batch: Batch, call: Call) -> list[memory_pb2.WriteResult]:
-    """Write the records of a call, all or none; return one result per record."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a call's records, one result per record, and what its caller should know."""
+
+    results: list[memory_pb2.WriteResult]
+    warnings: Sequence[common_pb2.Warning]
+
+
+async def write(parts: Parts, batch: Batch, call: Call) -> Written:
+    """Write the records of a call, all or none."""
     keys = PartitionKeys(partition_of(batch.scope.path))
     ref = named(batch.session_id) if batch.session_id else None
     if ref is not None:
@@ -192,6 +202,10 @@ def _change(
         plan.items.append(planned)
         if draft.duplicate:
             made.setdefault(draft.duplicate, []).append((draft, planned))
+    for draft, item in zip(drafts, plan.items, strict=True):
+        if draft.project is not None:
+            item.resolved_project_id = draft.project
+        plan.warnings.extend(warning for warning in draft.warnings if warning not in plan.warnings)
     for digest, twins in made.items():
         known = state.raw.get(digest) or b""
         numbers = Numbers(known.decode(), tuple(Allocated(planned.allocated) for _, planned in twins))
@@ -236,14 +250,16 @@ def _numbers(value: bytes | None) -> list[int]:
     return [int(part) for part in value.split(b",")] if value else []
 
 
-def _results(plan: store_pb2.WritePlan, base: int) -> list[memory_pb2.WriteResult]:
-    return [
+def _results(plan: store_pb2.WritePlan, base: int) -> Written:
+    results = [
         memory_pb2.WriteResult(
             memory_id=record_id(item.kind, item.n or base + item.allocated),
             disposition=(
                 memory_pb2.WRITE_DISPOSITION_MATCHED if item.matched else memory_pb2.WRITE_DISPOSITION_CREATED
             ),
             embedded=item.embedded,
+            resolved_project_id=item.resolved_project_id if item.HasField("resolved_project_id") else None,
         )
         for item in plan.items
     ]
+    return Written(results, plan.warnings)
