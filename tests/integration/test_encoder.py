@@ -202,7 +202,7 @@ async def test_an_unreachable_store_is_waited_for(store: Valkey) -> None:
     async with Encoder(store) as encoder:
         await encoder.connect()
         async with asyncio.timeout(20):
-            while "the store cannot be reached" not in encoder.log():  # noqa: ASYNC110  (another process)
+            while "waiting for the store" not in encoder.log():  # noqa: ASYNC110  (another process)
                 await asyncio.sleep(0.02)
         assert await encoder.health() == NOT_SERVING
         with pytest.raises(grpc.aio.AioRpcError) as caught:
