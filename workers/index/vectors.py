@@ -88,10 +88,8 @@ class Vectors:
 
     def windows(self, slots: NDArray[np.int64]) -> list[NDArray[np.float32] | None]:
         """Return, for each slot, the vectors of its text, (windows, dimension); None without."""
-        found: list[NDArray[np.float32] | None] = []
-        for first, count in zip(self._first_row.values[slots].tolist(), self._row_count.values[slots].tolist(), strict=True):
-            found.append(self._index.reconstruct_n(first, count) if count else None)
-        return found
+        rows = zip(self._first_row.values[slots].tolist(), self._row_count.values[slots].tolist(), strict=True)
+        return [self._index.reconstruct_n(first, count) if count else None for first, count in rows]
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Drop the slots where `mask` is false."""
