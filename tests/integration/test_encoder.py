@@ -18,6 +18,7 @@ from remembrancer.runtime.status import reason_of
 from remembrancer.store.keys import CURRENT_MODEL
 from tests.integration.processes import WorkerProcess
 from tests.valkey import Valkey
+from workers.encoder.servicer import MAX_TEXT
 from workers.encoder.settings import default_cache
 
 TOKEN = "integration-test-token"
@@ -126,6 +127,15 @@ async def test_the_end_of_16000_characters_is_found_by_a_paraphrase(encoder: Enc
     assert np.allclose(np.linalg.norm(long, axis=1), 1, atol=2e-3)
 
 
+async def test_the_longest_procedure_there_can_be_is_encoded(encoder: Encoder) -> None:
+    text = "\n".join(("word " * 800, "word " * 800, *["word " * 200] * 64))
+    assert len(text) == MAX_TEXT
+    answer = await encoder.stub.Encode(request([text], encoder_pb2.LANE_WRITE, text))
+    (result,) = answer.results
+    assert len(result.vectors) == 32 * 2 * answer.dimension
+    assert len(result.analysis.terms) == len(text.split())
+
+
 async def test_queries_do_not_wait_for_writes(encoder: Encoder) -> None:
     load = [asyncio.ensure_future(encoder.vectors(*["word " * 200] * 100)) for _ in range(3)]
     await asyncio.sleep(0.2)
@@ -160,8 +170,8 @@ def cpu_seconds(pid: int) -> float:
     [
         (encoder_pb2.EncodeRequest(), "inputs"),
         (request(["x"] * 101, encoder_pb2.LANE_WRITE), "inputs"),
-        (request(["x", "x" * 16385], encoder_pb2.LANE_WRITE), "inputs[1].text"),
-        (request(["x"], encoder_pb2.LANE_WRITE, "x" * 16385), "inputs[0].analyse"),
+        (request(["x", "x" * (MAX_TEXT + 1)], encoder_pb2.LANE_WRITE), "inputs[1].text"),
+        (request(["x"], encoder_pb2.LANE_WRITE, "x" * (MAX_TEXT + 1)), "inputs[0].analyse"),
         (request(["x"], encoder_pb2.Lane.ValueType(9)), "lane"),
     ],
 )
