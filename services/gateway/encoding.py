@@ -32,11 +32,15 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """Texts of one call; `model_id` is "" and `dimension` 0 when they could not be embedded."""
+    """Texts of one call; `model_id` is "" and `dimension` 0 when they could not be embedded.
+
+    `unrelated_cosine` is the cosine of texts that have nothing in common.
+    """
 
     model_id: str
     dimension: int
     texts: list[Encoded]
+    unrelated_cosine: float = 0.0
 
 
 class Encoder:
@@ -62,7 +66,7 @@ class Encoder:
         """Return each (text to embed, text to analyse) encoded, within `seconds`. Errors: EncoderUnavailable."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        model_id, dimension, texts = "", 0, []
+        model_id, dimension, unrelated, texts = "", 0, 0.0, []
         for chunk in _chunks(inputs):
             request = encoder_pb2.EncodeRequest(
                 lane=lane, inputs=[encoder_pb2.EncodeInput(text=text, analyse=words) for text, words in chunk]
@@ -70,9 +74,9 @@ class Encoder:
             response = await self._call(request, min(CALL_SECONDS, end - loop.time()))
             if model_id not in ("", response.model_id):
                 raise EncoderUnavailable("the encoder changed its model between two texts")
-            model_id, dimension = response.model_id, response.dimension
+            model_id, dimension, unrelated = response.model_id, response.dimension, response.unrelated_cosine
             texts += [Encoded(result.vectors, result.analysis) for result in response.results]
-        return EncodedTexts(model_id, dimension, texts)
+        return EncodedTexts(model_id, dimension, texts, unrelated)
 
     async def _call(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
         for stub in self._stubs:

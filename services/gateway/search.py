@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2, tier_pb2
 from remembrancer.model import fusion
-from remembrancer.model.analysis import fold
+from remembrancer.model.analysis import text_key
+from remembrancer.model.calendar import Window
+from remembrancer.model.dates import windows_of
+from remembrancer.model.duplicates import Kinds
 from remembrancer.model.errors import EncoderUnavailable, RemembrancerError, TiersUnavailable
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
@@ -30,8 +34,8 @@ ENTITIES: Final = 10
 ENCODE_SHARE: Final = 0.4
 """Of the time for encoding and searching, the most that encoding may take."""
 
-SPARE_DEPTH: Final = 50
-"""Candidates asked for beyond four times top_k, so that near-duplicates and filters leave enough."""
+SPARE_DEPTH: Final = 20
+"""Candidates asked for beyond twice top_k: some are erased meanwhile, some only one tier takes for a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +133,13 @@ class Searcher:
             found.entities += list(response.entities)[:ENTITIES]
             found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
         ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
+        ns |= {getattr(step, "from") for c in linked for step in c.path}
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         fused = [c for c in fused if c.n in found.records]
-        fused = fusion.duplicates_last(fused, lambda n: fold(found.records[n].content), vectors.get)
-        direct, cut = fused[: question.top_k], fused[question.top_k :]
+        kinds = Kinds()
+        direct, cut = fusion.first_kinds(
+            fused, question.top_k, lambda n: kinds.is_first(text_key(found.records[n].content), vectors.get(n))
+        )
         found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
         found.direct = fusion.by_score(direct)
         found.associated = fusion.by_score(
@@ -189,10 +196,20 @@ def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchReques
         speakers=question.speakers,
         filter=question.filter,
         as_of=question.as_of,
-        depth=4 * question.top_k + SPARE_DEPTH,
+        depth=2 * question.top_k + SPARE_DEPTH,
         procedures=PROCEDURES,
         task_context=to_struct(dict(question.context)) if question.context else struct_pb2.Struct(),
+        windows=[_window(window) for window in windows_of(question.query, question.as_of.ToDatetime(UTC))],
+        unrelated_cosine=encoded.unrelated_cosine,
+        text_key=text_key(question.query),
     )
+
+
+def _window(window: Window) -> tier_pb2.TimeWindow:
+    found = tier_pb2.TimeWindow()
+    found.start.FromDatetime(window.start)
+    found.end.FromDatetime(window.end)
+    return found
 
 
 def _unavailable(tiers: Sequence[common_pb2.Tier.ValueType]) -> str:
