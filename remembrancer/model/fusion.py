@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from remembrancer.internal.v1 import tier_pb2
@@ -88,9 +89,15 @@ def first_kinds(
     return both[:top_k], both[top_k:]
 
 
-def associated(candidates: Iterable[Fused], direct: Collection[int], floor: float | None) -> list[Fused]:
-    """Return up to ten associated memories that are not among the direct ones."""
-    return [c for c in above(by_relevance(candidates), floor) if c.n not in direct][:ASSOCIATED_MAX]
+def associated(
+    candidates: Iterable[Fused], direct: Collection[int], floor: float | None, is_first: Callable[[int], bool]
+) -> list[Fused]:
+    """Return up to ten associated memories that are not among the direct ones, without copies of any that is shown.
+
+    `is_first` is that of `first_kinds`, asked further.
+    """
+    apart = (c for c in above(by_relevance(candidates), floor) if c.n not in direct)
+    return list(islice((c for c in apart if is_first(c.n)), ASSOCIATED_MAX))
 
 
 def confidence(candidates: Sequence[Fused]) -> float:

@@ -137,14 +137,15 @@ class Searcher:
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         fused = [c for c in fused if c.n in found.records]
         kinds = Kinds()
-        direct, cut = fusion.first_kinds(
-            fused, question.top_k, lambda n: kinds.is_first(text_key(found.records[n].content), vectors.get(n))
-        )
+
+        def is_first(n: int) -> bool:
+            return kinds.is_first(text_key(found.records[n].content), vectors.get(n))
+
+        direct, cut = fusion.first_kinds(fused, question.top_k, is_first)
         found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
         found.direct = fusion.by_score(direct)
-        found.associated = fusion.by_score(
-            fusion.associated((c for c in linked if c.n in found.records), {c.n for c in direct}, question.floor)
-        )
+        linked = [c for c in linked if c.n in found.records]
+        found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, question.floor, is_first))
         found.procedures = [p for p in found.procedures if p.n in found.records]
 
     async def _hydrate(
