@@ -1,16 +1,18 @@
 """The Python client, sync and async; needs grpcio, protobuf and googleapis-common-protos only."""
 
 from remembrancer.client.aio import AsyncClient
-from remembrancer.client.arguments import memory, memory_feedback, procedure_feedback, tenant, turn
+from remembrancer.client.enums import name_of, names_of
 from remembrancer.client.errors import (
     Aborted,
     Cancelled,
     ClientError,
     DeadlineExceeded,
     FeedbackIncompleteError,
+    FeedbackRejectedError,
     FieldViolation,
     InternalError,
     InvalidArgument,
+    NotConnected,
     NotFound,
     PermissionDenied,
     PreconditionFailed,
@@ -18,6 +20,17 @@ from remembrancer.client.errors import (
     Unauthenticated,
     Unavailable,
     reason_of,
+)
+from remembrancer.client.inputs import (
+    feedback_item,
+    memory,
+    memory_feedback,
+    procedure,
+    procedure_feedback,
+    tenant,
+    trajectory_entry,
+    turn,
+    verification,
 )
 from remembrancer.client.sync import Client
 
@@ -29,19 +42,27 @@ __all__ = [
     "ClientError",
     "DeadlineExceeded",
     "FeedbackIncompleteError",
+    "FeedbackRejectedError",
     "FieldViolation",
     "InternalError",
     "InvalidArgument",
+    "NotConnected",
     "NotFound",
     "PermissionDenied",
     "PreconditionFailed",
     "ResourceExhausted",
     "Unauthenticated",
     "Unavailable",
+    "feedback_item",
     "memory",
     "memory_feedback",
+    "name_of",
+    "names_of",
+    "procedure",
     "procedure_feedback",
     "reason_of",
     "tenant",
+    "trajectory_entry",
     "turn",
+    "verification",
 ]

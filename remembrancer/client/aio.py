@@ -14,16 +14,22 @@ from google.protobuf.message import Message
 
 from remembrancer.client import calls
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
-from remembrancer.client.errors import from_rpc_error
+from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Message)
 
 
-def _method(make: Callable[P, calls.Call[R]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
+def _method(
+    make: Callable[P, calls.Call[R]], check: Callable[[Any, R], None] | None = None
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
     @functools.wraps(make)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await client.send(make(*args, **kwargs))
+        call = make(*args, **kwargs)
+        answer = await client.send(call)
+        if check is not None:
+            check(call.request, answer)
+        return answer
 
     return method
 
@@ -34,6 +40,7 @@ class AsyncClient:
     def __init__(self, connection: Connection) -> None:
         """Take where to connect; nothing is sent before the first call."""
         options = list(connection.options())
+        self._target = connection.target
         self._metadata = connection.metadata()
         self._channel = (
             grpc.aio.insecure_channel(connection.target, options)
@@ -54,7 +61,7 @@ class AsyncClient:
         return cls(Connection(target, token, credentials, attempts))
 
     activate = _method(calls.activate)
-    feedback = _method(calls.feedback)
+    feedback = _method(calls.feedback, check_coverage)
     commit = _method(calls.commit)
     abandon_session = _method(calls.abandon_session)
     get_session = _method(calls.get_session)
@@ -64,18 +71,21 @@ class AsyncClient:
     record_turns = _method(calls.record_turns)
 
     async def wait_connected(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109
-        """Wait until the connection stands; raise TimeoutError."""
-        await asyncio.wait_for(self._channel.channel_ready(), timeout)
+        """Wait until the connection stands, at most `timeout` seconds; raise NotConnected, which is a TimeoutError."""
+        try:
+            await asyncio.wait_for(self._channel.channel_ready(), timeout)
+        except TimeoutError:
+            raise not_connected(self._target) from None
 
     async def send(self, call: calls.Call[R]) -> R:
-        """Send a call and return its answer."""
+        """Send a call and return its answer as it is: of feedback, one that was rejected too."""
         invoke = self._channel.unary_unary(
             call.path, request_serializer=calls.serialize, response_deserializer=call.response.FromString
         )
         try:
             answer: R = await invoke(call.request, timeout=call.timeout, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
         return answer
 
     async def close(self) -> None:
