@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
 from remembrancer.v1 import common_pb2
+from services.gateway.answer import Answerer
 from services.gateway.encoding import Encoder
+from services.gateway.fairness import PartitionGate
 from services.gateway.operating_context import OperatingContext
 from services.gateway.search import Searcher
 from services.gateway.tiers import TierWorkers
@@ -23,6 +25,8 @@ class Parts:
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
     searcher: Searcher
+    answerer: Answerer
+    write_gate: PartitionGate
     tokens: TokenCounter
     operating_context: OperatingContext
     retention: Retention
