@@ -8,6 +8,7 @@ from typing import Any
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.speakers import candidates
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.v1 import common_pb2
@@ -57,8 +58,8 @@ async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPla
     snapshot = await parts.store.read(("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields))
     records, learned = snapshot.answers
     return Texts(
-        {n: store_pb2.Record.FromString(raw) for n, raw in zip(ns, records, strict=True) if raw is not None},
-        {n: store_pb2.Learned.FromString(raw) for n, raw in zip(ns, learned, strict=True) if raw is not None},
+        {n: found for n, raw in zip(ns, records, strict=True) if (found := decode.record(raw)) is not None},
+        {n: decode.learned(raw) for n, raw in zip(ns, learned, strict=True)},
     )
 
 
