@@ -85,6 +85,8 @@ async def recall(parts: Parts, request: recall_pb2.RecallRequest, call: Call) ->
     plan = await _plan(parts, request, checked, seen, found, retrieval, warnings)
     if project is not None:
         plan.resolved_project_id = project
+    if request.probable_answer or not request.HasField("probable_answer"):
+        plan.answer.CopyFrom(parts.answerer.plan(checked.query, seen.speakers, plan.as_of, found, call.seconds_left))
     first = await _enter(parts, keys, call, checked, plan, found, retrieval, session, memory, seen.now_ms)
     if first is not None:
         return await _again(parts, keys, first)
