@@ -19,6 +19,7 @@ from remembrancer.client.errors import (
     Unavailable,
     reason_of,
 )
+from remembrancer.client.memory_calls import selection
 from remembrancer.client.sync import Client
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "memory_feedback",
     "procedure_feedback",
     "reason_of",
+    "selection",
     "tenant",
     "turn",
 ]

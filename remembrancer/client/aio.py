@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from remembrancer.client import calls
+from remembrancer.client import calls, memory_calls
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
 from remembrancer.client.errors import from_rpc_error
 
@@ -60,6 +60,10 @@ class AsyncClient:
     recall = _method(calls.recall)
     remember = _method(calls.remember)
     record_turns = _method(calls.record_turns)
+    get_contents = _method(memory_calls.get_contents)
+    list_memories = _method(memory_calls.list_memories)
+    get_scope = _method(memory_calls.get_scope)
+    list_scopes = _method(memory_calls.list_scopes)
 
     async def wait_connected(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109
         """Wait until the connection stands; raise TimeoutError."""

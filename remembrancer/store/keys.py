@@ -88,6 +88,16 @@ class PartitionKeys:
         return self._key("speakers")
 
     @property
+    def counts(self) -> str:
+        """Hash: N -> how often recalls returned it."""
+        return self._key("counts")
+
+    @property
+    def episodes(self) -> str:
+        """Hash: ledger of a session -> N of its episode."""
+        return self._key("eps")
+
+    @property
     def continuities(self) -> str:
         """Hash: continuity id -> caller."""
         return self._key("cont")

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from remembrancer.v1 import listing_pb2 as remembrancer_dot_v1_dot_listing__pb2
 from remembrancer.v1 import memory_pb2 as remembrancer_dot_v1_dot_memory__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -45,6 +46,21 @@ class MemoryServiceStub:
                 request_serializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.FromString,
                 _registered_method=True)
+        self.ListMemories = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/ListMemories',
+                request_serializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesResponse.FromString,
+                _registered_method=True)
+        self.GetScope = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/GetScope',
+                request_serializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeResponse.FromString,
+                _registered_method=True)
+        self.ListScopes = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/ListScopes',
+                request_serializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -71,6 +87,30 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListMemories(self, request, context):
+        """ListMemories pages through a scope's memories, newest first, stable while others write.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetScope(self, request, context):
+        """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListScopes(self, request, context):
+        """ListScopes pages through the scopes that hold records and that the caller may see.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -83,6 +123,21 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RecordTurns,
                     request_deserializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.SerializeToString,
+            ),
+            'ListMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMemories,
+                    request_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesResponse.SerializeToString,
+            ),
+            'GetScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetScope,
+                    request_deserializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeResponse.SerializeToString,
+            ),
+            'ListScopes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListScopes,
+                    request_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -140,6 +195,87 @@ class MemoryService:
             '/remembrancer.v1.MemoryService/RecordTurns',
             remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.SerializeToString,
             remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/ListMemories',
+            remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.SerializeToString,
+            remembrancer_dot_v1_dot_listing__pb2.ListMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/GetScope',
+            remembrancer_dot_v1_dot_listing__pb2.GetScopeRequest.SerializeToString,
+            remembrancer_dot_v1_dot_listing__pb2.GetScopeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListScopes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/ListScopes',
+            remembrancer_dot_v1_dot_listing__pb2.ListScopesRequest.SerializeToString,
+            remembrancer_dot_v1_dot_listing__pb2.ListScopesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from remembrancer.v1 import listing_pb2 as _listing_pb2
 from remembrancer.v1 import memory_pb2 as _memory_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -45,6 +46,18 @@ class MemoryServiceStub:
     `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
     understood; otherwise only `request_id` protects against doubles.
     """
+    ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
+    """ListMemories pages through a scope's memories, newest first, stable while others write.
+    Errors: INVALID_ARGUMENT.
+    """
+    GetScope: _grpc.UnaryUnaryMultiCallable[_listing_pb2.GetScopeRequest, _listing_pb2.GetScopeResponse]
+    """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+    Errors: INVALID_ARGUMENT.
+    """
+    ListScopes: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListScopesRequest, _listing_pb2.ListScopesResponse]
+    """ListScopes pages through the scopes that hold records and that the caller may see.
+    Errors: INVALID_ARGUMENT.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -62,6 +75,18 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
     `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
     understood; otherwise only `request_id` protects against doubles.
+    """
+    ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
+    """ListMemories pages through a scope's memories, newest first, stable while others write.
+    Errors: INVALID_ARGUMENT.
+    """
+    GetScope: _aio.UnaryUnaryMultiCallable[_listing_pb2.GetScopeRequest, _listing_pb2.GetScopeResponse]  # type: ignore[assignment]
+    """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+    Errors: INVALID_ARGUMENT.
+    """
+    ListScopes: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListScopesRequest, _listing_pb2.ListScopesResponse]  # type: ignore[assignment]
+    """ListScopes pages through the scopes that hold records and that the caller may see.
+    Errors: INVALID_ARGUMENT.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -89,6 +114,36 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
         `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
         understood; otherwise only `request_id` protects against doubles.
+        """
+
+    @_abc_1.abstractmethod
+    def ListMemories(
+        self,
+        request: _listing_pb2.ListMemoriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_listing_pb2.ListMemoriesResponse, _abc.Awaitable[_listing_pb2.ListMemoriesResponse]]:
+        """ListMemories pages through a scope's memories, newest first, stable while others write.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def GetScope(
+        self,
+        request: _listing_pb2.GetScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_listing_pb2.GetScopeResponse, _abc.Awaitable[_listing_pb2.GetScopeResponse]]:
+        """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ListScopes(
+        self,
+        request: _listing_pb2.ListScopesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_listing_pb2.ListScopesResponse, _abc.Awaitable[_listing_pb2.ListScopesResponse]]:
+        """ListScopes pages through the scopes that hold records and that the caller may see.
+        Errors: INVALID_ARGUMENT.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

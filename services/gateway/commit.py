@@ -241,6 +241,10 @@ class _Forming:
         for name, planned in (("episode", plan.episode), ("procedure", plan.procedure)):
             if planned.allocated:
                 change.write("HSET", key, name, Allocated(planned.allocated))
+        if plan.episode.allocated:
+            # Outlives the session: forgetting a member must find the episode.
+            episode = Allocated(plan.episode.allocated)
+            change.write("HSET", change.keys.episodes, self._session.ref.ledger, episode)
 
     def _episode(self) -> store_pb2.Record:
         now = from_ms(self._read.now_ms)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from remembrancer.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2_grpc, session_pb2, session_pb2_grpc
+from remembrancer.v1 import (
+    contents_pb2,
+    listing_pb2,
+    memory_pb2,
+    memory_pb2_grpc,
+    recall_pb2,
+    recall_pb2_grpc,
+    session_pb2,
+    session_pb2_grpc,
+)
 from services.gateway.activate import activate
 from services.gateway.calls import Call
 from services.gateway.commit import commit
+from services.gateway.contents import get_contents
 from services.gateway.feedback import feedback
 from services.gateway.get_session import get_session
+from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
 from services.gateway.recall import recall
 from services.gateway.remember import record_turns, remember
+from services.gateway.scopes import get_scope, list_scopes
 
 # ruff: noqa: N802, D102  (the names are those of the protos, which say what each call does)
 
@@ -45,6 +57,11 @@ class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
     async def Recall(self, request: recall_pb2.RecallRequest, context: Any) -> recall_pb2.RecallResponse:
         return await recall(self._parts, request, Call(context))
 
+    async def GetContents(
+        self, request: contents_pb2.GetContentsRequest, context: Any
+    ) -> contents_pb2.GetContentsResponse:
+        return await get_contents(self._parts, request, Call(context))
+
 
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Writes."""
@@ -57,3 +74,14 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def RecordTurns(self, request: memory_pb2.RecordTurnsRequest, context: Any) -> memory_pb2.RecordTurnsResponse:
         return await record_turns(self._parts, request, Call(context))
+
+    async def ListMemories(
+        self, request: listing_pb2.ListMemoriesRequest, context: Any
+    ) -> listing_pb2.ListMemoriesResponse:
+        return await list_memories(self._parts, request, Call(context))
+
+    async def GetScope(self, request: listing_pb2.GetScopeRequest, context: Any) -> listing_pb2.GetScopeResponse:
+        return await get_scope(self._parts, request, Call(context))
+
+    async def ListScopes(self, request: listing_pb2.ListScopesRequest, context: Any) -> listing_pb2.ListScopesResponse:
+        return await list_scopes(self._parts, request, Call(context))

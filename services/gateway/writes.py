@@ -203,7 +203,9 @@ def _change(
 
 def _put(change: Change, draft: Draft, text: Encoded, model_id: str, state: _State) -> store_pb2.PlannedWrite:
     keys, n = change.keys, change.allocate()
-    put_record(change, n, _dated(draft.record, state), text, model_id)
+    record = _dated(draft.record, state)
+    record.duplicate = draft.duplicate
+    put_record(change, n, record, text, model_id)
     for name in draft.speakers:
         change.write("HINCRBY", keys.speakers, name, 1)
     if state.session is not None:

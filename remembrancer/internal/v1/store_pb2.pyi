@@ -85,6 +85,8 @@ class Record(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
     PROCEDURE_FIELD_NUMBER: _builtins.int
+    SUPPRESSED_FIELD_NUMBER: _builtins.int
+    DUPLICATE_FIELD_NUMBER: _builtins.int
     kind: Global___RecordKind.ValueType
     """What it is."""
     type: _common_pb2.MemoryType.ValueType
@@ -111,6 +113,10 @@ class Record(_message.Message):
     """N of the record that took its place; 0 = none."""
     session_id: _builtins.str
     """The session that wrote or formed it; "" = none."""
+    suppressed: _builtins.bool
+    """Whether Forget only hid it; its status is STALE without a reason then."""
+    duplicate: _builtins.str
+    """The digest under which `duplicates` lists it; "" = none."""
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:
         """Resolved at writing: session defaults are filled in; an unset project is the global pool."""
@@ -162,10 +168,12 @@ class Record(_message.Message):
         session_id: _builtins.str = ...,
         members: _abc.Iterable[_builtins.int] | None = ...,
         procedure: Global___ProcedureBody | None = ...,
+        suppressed: _builtins.bool = ...,
+        duplicate: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "axes", b"axes", "occurred_at", b"occurred_at", "procedure", b"procedure", "recorded_at", b"recorded_at", "source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "axes", b"axes", "content", b"content", "kind", b"kind", "members", b"members", "msg_id", b"msg_id", "name", b"name", "occurred_at", b"occurred_at", "origin_scope", b"origin_scope", "procedure", b"procedure", "recorded_at", b"recorded_at", "replaced_by", b"replaced_by", "role", b"role", "session_id", b"session_id", "source", b"source", "stale_reason", b"stale_reason", "stale_text", b"stale_text", "status", b"status", "time_uncertain", b"time_uncertain", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "axes", b"axes", "content", b"content", "duplicate", b"duplicate", "kind", b"kind", "members", b"members", "msg_id", b"msg_id", "name", b"name", "occurred_at", b"occurred_at", "origin_scope", b"origin_scope", "procedure", b"procedure", "recorded_at", b"recorded_at", "replaced_by", b"replaced_by", "role", b"role", "session_id", b"session_id", "source", b"source", "stale_reason", b"stale_reason", "stale_text", b"stale_text", "status", b"status", "suppressed", b"suppressed", "time_uncertain", b"time_uncertain", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

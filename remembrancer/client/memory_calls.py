@@ -1,0 +1,103 @@
+"""Calls that look after memories outside of recalls: one function per call, as in `calls`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from remembrancer.client.arguments import (
+    AxesLike,
+    EnumLike,
+    Moment,
+    ScopeLike,
+    build,
+    enum_numbers,
+    to_axes,
+    to_scope,
+    to_timestamp,
+)
+from remembrancer.client.calls import READ_S, Call
+from remembrancer.v1 import common_pb2, contents_pb2, listing_pb2, record_pb2
+
+COUNT_S = 60.0
+
+
+def selection(
+    *,
+    axes: AxesLike | None = None,
+    any_axis: Iterable[EnumLike] = (),
+    kinds: Iterable[EnumLike] = (),
+    types: Iterable[EnumLike] = (),
+    occurred_after: Moment | None = None,
+    occurred_before: Moment | None = None,
+) -> record_pb2.MemorySelection:
+    """Return which memories a call is about; `any_axis=["agent_id"]` stands for every agent's."""
+    return build(
+        record_pb2.MemorySelection,
+        axes=to_axes(axes),
+        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        kinds=enum_numbers(common_pb2.MemoryKind, kinds),
+        types=enum_numbers(common_pb2.MemoryType, types),
+        occurred_after=to_timestamp(occurred_after),
+        occurred_before=to_timestamp(occurred_before),
+    )
+
+
+def get_contents(
+    memory_ids: Iterable[str],
+    *,
+    scope: ScopeLike,
+    axes: AxesLike | None = None,
+    any_axis: Iterable[EnumLike] = (),
+    timeout: float = READ_S,
+) -> Call[contents_pb2.GetContentsResponse]:
+    """Return whole texts of 1 to 20 memories or evidence records by id."""
+    request = build(
+        contents_pb2.GetContentsRequest,
+        scope=to_scope(scope),
+        memory_ids=list(memory_ids),
+        axes=to_axes(axes),
+        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+    )
+    path = "/remembrancer.v1.RecallService/GetContents"
+    return Call(path, request, contents_pb2.GetContentsResponse, timeout)
+
+
+def list_memories(
+    *,
+    scope: ScopeLike,
+    selection: record_pb2.MemorySelection | None = None,
+    include_stale: bool = False,
+    include_suppressed: bool = False,
+    page_size: int = 0,
+    page_token: str = "",
+    timeout: float = READ_S,
+) -> Call[listing_pb2.ListMemoriesResponse]:
+    """Return one page of a scope's memories, newest first; see `selection`."""
+    request = build(
+        listing_pb2.ListMemoriesRequest,
+        scope=to_scope(scope),
+        selection=selection,
+        include_stale=include_stale,
+        include_suppressed=include_suppressed,
+        page_size=page_size,
+        page_token=page_token,
+    )
+    return Call(_path("ListMemories"), request, listing_pb2.ListMemoriesResponse, timeout)
+
+
+def get_scope(*, scope: ScopeLike, timeout: float = COUNT_S) -> Call[listing_pb2.GetScopeResponse]:
+    """Count what a scope holds."""
+    request = build(listing_pb2.GetScopeRequest, scope=to_scope(scope))
+    return Call(_path("GetScope"), request, listing_pb2.GetScopeResponse, timeout)
+
+
+def list_scopes(
+    *, prefix: str = "", page_size: int = 0, page_token: str = "", timeout: float = READ_S
+) -> Call[listing_pb2.ListScopesResponse]:
+    """Return one page of the scopes that hold records."""
+    request = build(listing_pb2.ListScopesRequest, prefix=prefix, page_size=page_size, page_token=page_token)
+    return Call(_path("ListScopes"), request, listing_pb2.ListScopesResponse, timeout)
+
+
+def _path(method: str) -> str:
+    return f"/remembrancer.v1.MemoryService/{method}"
