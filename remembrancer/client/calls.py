@@ -69,7 +69,7 @@ def activate(
         axes=to_axes(axes),
         evidence=enum_number(recall_pb2.EvidenceMode, evidence),
         top_k=top_k,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Activate"), request, session_pb2.ActivateResponse, timeout)
 
@@ -98,7 +98,7 @@ def feedback(
         retrieval_quality=enum_number(session_pb2.RetrievalQuality, retrieval_quality),
         missing=list(missing),
         items=list(items),
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Feedback"), request, session_pb2.FeedbackResponse, timeout)
 
@@ -129,7 +129,7 @@ def commit(
         procedure=procedure,
         trajectory=list(trajectory),
         session_key=session_key,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Commit"), request, session_pb2.CommitResponse, timeout)
 
@@ -196,7 +196,7 @@ def recall(
         include_superseded=include_superseded,
         require_tiers=enum_numbers(common_pb2.Tier, require_tiers),
         session_key=session_key,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("RecallService", "Recall"), request, recall_pb2.RecallResponse, timeout)
 
@@ -219,7 +219,7 @@ def remember(
         axes=to_axes(axes),
         session_id=session_id,
         session_key=session_key,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("MemoryService", "Remember"), request, memory_pb2.RememberResponse, timeout)
 
@@ -244,7 +244,7 @@ def record_turns(
         session_id=session_id,
         session_key=session_key,
         source=source,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("MemoryService", "RecordTurns"), request, memory_pb2.RecordTurnsResponse, timeout)
 
@@ -253,7 +253,8 @@ def _path(service: str, method: str) -> str:
     return f"/remembrancer.v1.{service}/{method}"
 
 
-def _id(given: str | None) -> str:
+def fresh_id(given: str | None) -> str:
+    """Return the given request_id, a new one for None."""
     return str(uuid.uuid4()) if given is None else given
 
 

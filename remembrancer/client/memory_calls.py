@@ -10,15 +10,17 @@ from remembrancer.client.arguments import (
     Moment,
     ScopeLike,
     build,
+    enum_number,
     enum_numbers,
     to_axes,
     to_scope,
     to_timestamp,
 )
-from remembrancer.client.calls import READ_S, Call
-from remembrancer.v1 import common_pb2, contents_pb2, listing_pb2, record_pb2
+from remembrancer.client.calls import READ_S, WRITE_S, Call, fresh_id
+from remembrancer.v1 import common_pb2, contents_pb2, correction_pb2, listing_pb2, record_pb2
 
 COUNT_S = 60.0
+FORGET_S = 600.0
 
 
 def selection(
@@ -97,6 +99,81 @@ def list_scopes(
     """Return one page of the scopes that hold records."""
     request = build(listing_pb2.ListScopesRequest, prefix=prefix, page_size=page_size, page_token=page_token)
     return Call(_path("ListScopes"), request, listing_pb2.ListScopesResponse, timeout)
+
+
+def update_memory(
+    memory_id: str,
+    *,
+    scope: ScopeLike,
+    content: str | None = None,
+    type: EnumLike = 0,  # noqa: A002
+    occurred_at: Moment | None = None,
+    axes: AxesLike | None = None,
+    any_axis: Iterable[EnumLike] = (),
+    request_id: str | None = None,
+    timeout: float = WRITE_S,
+) -> Call[correction_pb2.UpdateMemoryResponse]:
+    """Change text, type or time of one observation or turn."""
+    request = build(
+        correction_pb2.UpdateMemoryRequest,
+        scope=to_scope(scope),
+        memory_id=memory_id,
+        content=content,
+        type=enum_number(common_pb2.MemoryType, type),
+        occurred_at=to_timestamp(occurred_at),
+        axes=to_axes(axes),
+        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        request_id=fresh_id(request_id),
+    )
+    return Call(_path("UpdateMemory"), request, correction_pb2.UpdateMemoryResponse, timeout)
+
+
+def forget(
+    memory_id: str | None = None,
+    *,
+    scope: ScopeLike,
+    selection: record_pb2.MemorySelection | None = None,
+    whole_scope: bool | None = None,
+    axes: AxesLike | None = None,
+    any_axis: Iterable[EnumLike] = (),
+    suppress: bool = False,
+    request_id: str | None = None,
+    timeout: float = FORGET_S,
+) -> Call[correction_pb2.ForgetResponse]:
+    """Erase one memory, a selection, or the whole scope; `suppress` only hides."""
+    request = build(
+        correction_pb2.ForgetRequest,
+        scope=to_scope(scope),
+        memory_id=memory_id,
+        selection=selection,
+        whole_scope=whole_scope,
+        axes=to_axes(axes),
+        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        suppress=suppress,
+        request_id=fresh_id(request_id),
+    )
+    return Call(_path("Forget"), request, correction_pb2.ForgetResponse, timeout)
+
+
+def restore_memory(
+    memory_id: str,
+    *,
+    scope: ScopeLike,
+    axes: AxesLike | None = None,
+    any_axis: Iterable[EnumLike] = (),
+    request_id: str | None = None,
+    timeout: float = WRITE_S,
+) -> Call[correction_pb2.RestoreMemoryResponse]:
+    """Bring back what was suppressed or declared STALE."""
+    request = build(
+        correction_pb2.RestoreMemoryRequest,
+        scope=to_scope(scope),
+        memory_id=memory_id,
+        axes=to_axes(axes),
+        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        request_id=fresh_id(request_id),
+    )
+    return Call(_path("RestoreMemory"), request, correction_pb2.RestoreMemoryResponse, timeout)
 
 
 def _path(method: str) -> str:

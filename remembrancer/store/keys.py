@@ -39,6 +39,13 @@ UNEMBEDDED = "rm:unembedded"
 """Set: digests of partitions that may have records without a vector."""
 
 
+ERASING = "rm:erasing"
+"""Set: digests of partitions that may have erasures in progress."""
+
+REWRITE = "rm:rewrite"
+"""String: there while erased texts may still stand in the append-only file."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionKeys:
     """Key names of one partition; `partition` is the digest."""
@@ -128,4 +135,17 @@ class PartitionKeys:
 
     def replay(self, caller: str, rpc: str, request_id: str) -> str:
         """Hash of one remembered request: `body` digest, `answer`, `base` (last N before it)."""
-        return self._key("req", digest(caller, rpc, request_id))
+        return self._key("req", rpc, digest(caller, rpc, request_id))
+
+    def all_like(self, *parts: str) -> str:
+        """Return the pattern of all keys that begin with these parts, such as `("led",)`, `("req", "Recall")`."""
+        return self._key(*parts, "*")
+
+    @property
+    def erasures(self) -> str:
+        """Hash: id -> internal.v1.Erasure, of those that are not done."""
+        return self._key("erasures")
+
+    def erased(self, erasure: str) -> str:
+        """Count of records that a finished erasure erased, as a string; kept as long as the request is remembered."""
+        return self._key("erased", erasure)

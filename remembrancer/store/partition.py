@@ -157,6 +157,11 @@ class PartitionStore:
             raise StoreUnavailable("the store cannot be reached") from error
         return raw.decode() if raw else ""
 
+    async def models(self) -> list[str]:
+        """Return the ids of all models that may have vectors in the store. Errors: StoreUnavailable."""
+        current = await self.current_model()
+        return [current] if current else []
+
     async def unembedded(self) -> list[str]:
         """Return partitions that may hold records without a vector. Errors: StoreUnavailable."""
         try:

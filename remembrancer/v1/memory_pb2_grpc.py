@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from remembrancer.v1 import correction_pb2 as remembrancer_dot_v1_dot_correction__pb2
 from remembrancer.v1 import listing_pb2 as remembrancer_dot_v1_dot_listing__pb2
 from remembrancer.v1 import memory_pb2 as remembrancer_dot_v1_dot_memory__pb2
 
@@ -46,6 +47,21 @@ class MemoryServiceStub:
                 request_serializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.FromString,
                 _registered_method=True)
+        self.UpdateMemory = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/UpdateMemory',
+                request_serializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryResponse.FromString,
+                _registered_method=True)
+        self.Forget = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/Forget',
+                request_serializer=remembrancer_dot_v1_dot_correction__pb2.ForgetRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_correction__pb2.ForgetResponse.FromString,
+                _registered_method=True)
+        self.RestoreMemory = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/RestoreMemory',
+                request_serializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.FromString,
+                _registered_method=True)
         self.ListMemories = channel.unary_unary(
                 '/remembrancer.v1.MemoryService/ListMemories',
                 request_serializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.SerializeToString,
@@ -87,6 +103,34 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateMemory(self, request, context):
+        """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+        and the old one is not. With the encoder down the new text is found by words at once.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Forget(self, request, context):
+        """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+        and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+        member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+        rewrite that follows; backups are the operator's business.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreMemory(self, request, context):
+        """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListMemories(self, request, context):
         """ListMemories pages through a scope's memories, newest first, stable while others write.
         Errors: INVALID_ARGUMENT.
@@ -123,6 +167,21 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RecordTurns,
                     request_deserializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.SerializeToString,
+            ),
+            'UpdateMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateMemory,
+                    request_deserializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryResponse.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=remembrancer_dot_v1_dot_correction__pb2.ForgetRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_correction__pb2.ForgetResponse.SerializeToString,
+            ),
+            'RestoreMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreMemory,
+                    request_deserializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.SerializeToString,
             ),
             'ListMemories': grpc.unary_unary_rpc_method_handler(
                     servicer.ListMemories,
@@ -195,6 +254,87 @@ class MemoryService:
             '/remembrancer.v1.MemoryService/RecordTurns',
             remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.SerializeToString,
             remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/UpdateMemory',
+            remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryRequest.SerializeToString,
+            remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/Forget',
+            remembrancer_dot_v1_dot_correction__pb2.ForgetRequest.SerializeToString,
+            remembrancer_dot_v1_dot_correction__pb2.ForgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/RestoreMemory',
+            remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.SerializeToString,
+            remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

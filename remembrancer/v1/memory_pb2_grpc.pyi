@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from remembrancer.v1 import correction_pb2 as _correction_pb2
 from remembrancer.v1 import listing_pb2 as _listing_pb2
 from remembrancer.v1 import memory_pb2 as _memory_pb2
 import abc as _abc_1
@@ -46,6 +47,22 @@ class MemoryServiceStub:
     `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
     understood; otherwise only `request_id` protects against doubles.
     """
+    UpdateMemory: _grpc.UnaryUnaryMultiCallable[_correction_pb2.UpdateMemoryRequest, _correction_pb2.UpdateMemoryResponse]
+    """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+    and the old one is not. With the encoder down the new text is found by words at once.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    Forget: _grpc.UnaryUnaryMultiCallable[_correction_pb2.ForgetRequest, _correction_pb2.ForgetResponse]
+    """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+    and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+    member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+    rewrite that follows; backups are the operator's business.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+    """
+    RestoreMemory: _grpc.UnaryUnaryMultiCallable[_correction_pb2.RestoreMemoryRequest, _correction_pb2.RestoreMemoryResponse]
+    """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
     """ListMemories pages through a scope's memories, newest first, stable while others write.
     Errors: INVALID_ARGUMENT.
@@ -75,6 +92,22 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
     `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
     understood; otherwise only `request_id` protects against doubles.
+    """
+    UpdateMemory: _aio.UnaryUnaryMultiCallable[_correction_pb2.UpdateMemoryRequest, _correction_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
+    """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+    and the old one is not. With the encoder down the new text is found by words at once.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    Forget: _aio.UnaryUnaryMultiCallable[_correction_pb2.ForgetRequest, _correction_pb2.ForgetResponse]  # type: ignore[assignment]
+    """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+    and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+    member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+    rewrite that follows; backups are the operator's business.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+    """
+    RestoreMemory: _aio.UnaryUnaryMultiCallable[_correction_pb2.RestoreMemoryRequest, _correction_pb2.RestoreMemoryResponse]  # type: ignore[assignment]
+    """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
     """ListMemories pages through a scope's memories, newest first, stable while others write.
@@ -114,6 +147,40 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
         `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
         understood; otherwise only `request_id` protects against doubles.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateMemory(
+        self,
+        request: _correction_pb2.UpdateMemoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_correction_pb2.UpdateMemoryResponse, _abc.Awaitable[_correction_pb2.UpdateMemoryResponse]]:
+        """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+        and the old one is not. With the encoder down the new text is found by words at once.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+
+    @_abc_1.abstractmethod
+    def Forget(
+        self,
+        request: _correction_pb2.ForgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_correction_pb2.ForgetResponse, _abc.Awaitable[_correction_pb2.ForgetResponse]]:
+        """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+        and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+        member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+        rewrite that follows; backups are the operator's business.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def RestoreMemory(
+        self,
+        request: _correction_pb2.RestoreMemoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_correction_pb2.RestoreMemoryResponse, _abc.Awaitable[_correction_pb2.RestoreMemoryResponse]]:
+        """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
         """
 
     @_abc_1.abstractmethod

@@ -15,8 +15,10 @@ from remembrancer.runtime.settings import load
 from remembrancer.store.connection import connect
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
+from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
 from services.gateway.encoding import Encoder
+from services.gateway.erasing import erase_leftovers
 from services.gateway.parts import Parts
 from services.gateway.refill import refill
 from services.gateway.search import Searcher
@@ -39,6 +41,10 @@ WRITES = (
     "/remembrancer.v1.SessionService/Commit",
     "/remembrancer.v1.MemoryService/Remember",
     "/remembrancer.v1.MemoryService/RecordTurns",
+    "/remembrancer.v1.MemoryService/UpdateMemory",
+    "/remembrancer.v1.MemoryService/Forget",
+    "/remembrancer.v1.MemoryService/RestoreMemory",
+    "/remembrancer.v1.MemoryService/GetScope",
 )
 
 
@@ -75,7 +81,7 @@ async def _serve(settings: GatewaySettings) -> None:
             default_deadline=READ_SECONDS,
             deadlines=dict.fromkeys(WRITES, WRITE_SECONDS),
         ),
-        background=[partial(refill, parts)],
+        background=[partial(refill, parts), partial(erase_leftovers, parts)],
         connection_age=CONNECTION_AGE,
     )
 
@@ -83,7 +89,8 @@ async def _serve(settings: GatewaySettings) -> None:
 def build(settings: GatewaySettings) -> Parts:
     """Build the gateway's parts; nothing connects before it is used."""
     token = settings.worker_token
-    store = PartitionStore(connect(settings.store_url, cluster=settings.store_cluster))
+    redis = connect(settings.store_url, cluster=settings.store_cluster)
+    store = PartitionStore(redis)
     encoder = Encoder([open_channel(target, token) for target in targets(settings.encoder_targets)])
     tiers = {
         tier: TierWorkers(name, [(target, open_channel(target, token)) for target in targets(listed)])
@@ -97,6 +104,7 @@ def build(settings: GatewaySettings) -> Parts:
     )
     return Parts(
         store=store,
+        sweeper=Sweeper(redis),
         encoder=encoder,
         tiers=tiers,
         searcher=Searcher(store, encoder, tiers),

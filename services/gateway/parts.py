@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
+from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2
 from services.gateway.encoding import Encoder
 from services.gateway.search import Searcher
@@ -19,6 +20,7 @@ class Parts:
     """The gateway's parts."""
 
     store: PartitionStore
+    sweeper: Sweeper
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
     searcher: Searcher

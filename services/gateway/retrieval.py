@@ -56,8 +56,9 @@ async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPla
     fields = [str(n) for n in ns]
     snapshot = await parts.store.read(("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields))
     records, learned = snapshot.answers
+    present = ((n, store_pb2.Record.FromString(raw)) for n, raw in zip(ns, records, strict=True) if raw is not None)
     return Texts(
-        {n: store_pb2.Record.FromString(raw) for n, raw in zip(ns, records, strict=True) if raw is not None},
+        {n: record for n, record in present if not record.suppressed},
         {n: store_pb2.Learned.FromString(raw) for n, raw in zip(ns, learned, strict=True) if raw is not None},
     )
 

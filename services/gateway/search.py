@@ -155,8 +155,9 @@ class Searcher:
             reads.append(("HMGET", keys.vectors(encoded.model_id), *fields))
         snapshot = await self._store.read(*reads)
         for n, record, learned in zip(ns, snapshot.answers[0], snapshot.answers[1], strict=True):
-            if record is not None:
-                found.records[n] = store_pb2.Record.FromString(record)
+            parsed = store_pb2.Record.FromString(record) if record is not None else None
+            if parsed is not None and not parsed.suppressed:
+                found.records[n] = parsed
             if learned is not None:
                 found.learned[n] = store_pb2.Learned.FromString(learned)
         raw = snapshot.answers[2] if encoded.model_id else []

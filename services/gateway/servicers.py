@@ -6,6 +6,7 @@ from typing import Any
 
 from remembrancer.v1 import (
     contents_pb2,
+    correction_pb2,
     listing_pb2,
     memory_pb2,
     memory_pb2_grpc,
@@ -19,12 +20,14 @@ from services.gateway.calls import Call
 from services.gateway.commit import commit
 from services.gateway.contents import get_contents
 from services.gateway.feedback import feedback
+from services.gateway.forget import forget
 from services.gateway.get_session import get_session
 from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
 from services.gateway.recall import recall
 from services.gateway.remember import record_turns, remember
 from services.gateway.scopes import get_scope, list_scopes
+from services.gateway.update import restore_memory, update_memory
 
 # ruff: noqa: N802, D102  (the names are those of the protos, which say what each call does)
 
@@ -85,3 +88,16 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def ListScopes(self, request: listing_pb2.ListScopesRequest, context: Any) -> listing_pb2.ListScopesResponse:
         return await list_scopes(self._parts, request, Call(context))
+
+    async def UpdateMemory(
+        self, request: correction_pb2.UpdateMemoryRequest, context: Any
+    ) -> correction_pb2.UpdateMemoryResponse:
+        return await update_memory(self._parts, request, Call(context))
+
+    async def Forget(self, request: correction_pb2.ForgetRequest, context: Any) -> correction_pb2.ForgetResponse:
+        return await forget(self._parts, request, Call(context))
+
+    async def RestoreMemory(
+        self, request: correction_pb2.RestoreMemoryRequest, context: Any
+    ) -> correction_pb2.RestoreMemoryResponse:
+        return await restore_memory(self._parts, request, Call(context))

@@ -57,6 +57,30 @@ RECORD_KIND_PROCEDURE: RecordKind.ValueType  # 4
 """`proc_N`."""
 Global___RecordKind: _TypeAlias = RecordKind  # noqa: Y015
 
+class _ErasureStage:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ErasureStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErasureStage.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ERASURE_STAGE_UNSPECIFIED: _ErasureStage.ValueType  # 0
+    """Same as ERASURE_STAGE_RECORDS."""
+    ERASURE_STAGE_RECORDS: _ErasureStage.ValueType  # 1
+    """Records, vectors and what is derived from them are being erased."""
+    ERASURE_STAGE_COPIES: _ErasureStage.ValueType  # 2
+    """Copies in ledgers, sessions and remembered answers are being erased."""
+
+class ErasureStage(_ErasureStage, metaclass=_ErasureStageEnumTypeWrapper):
+    """ErasureStage says how far an erasure has come."""
+
+ERASURE_STAGE_UNSPECIFIED: ErasureStage.ValueType  # 0
+"""Same as ERASURE_STAGE_RECORDS."""
+ERASURE_STAGE_RECORDS: ErasureStage.ValueType  # 1
+"""Records, vectors and what is derived from them are being erased."""
+ERASURE_STAGE_COPIES: ErasureStage.ValueType  # 2
+"""Copies in ledgers, sessions and remembered answers are being erased."""
+Global___ErasureStage: _TypeAlias = ErasureStage  # noqa: Y015
+
 @_typing.final
 class Record(_message.Message):
     """Record is the current state of one record; value of the hash `rec`, field N. Its vector and what was learned of it
@@ -954,3 +978,163 @@ class CommitPlan(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CommitPlan: _TypeAlias = CommitPlan  # noqa: Y015
+
+@_typing.final
+class UpdatePlan(_message.Message):
+    """UpdatePlan is the answer to an UpdateMemory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGED_FIELD_NUMBER: _builtins.int
+    EMBEDDED_FIELD_NUMBER: _builtins.int
+    changed: _builtins.bool
+    """Whether anything differed."""
+    embedded: _builtins.bool
+    """Whether the record has a vector."""
+    def __init__(
+        self,
+        *,
+        changed: _builtins.bool = ...,
+        embedded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "embedded", b"embedded"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdatePlan: _TypeAlias = UpdatePlan  # noqa: Y015
+
+@_typing.final
+class ForgetPlan(_message.Message):
+    """ForgetPlan is the answer to a Forget that only hides, or names the erasure that a Forget began."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HIDDEN_FIELD_NUMBER: _builtins.int
+    ERASURE_FIELD_NUMBER: _builtins.int
+    hidden: _builtins.int
+    """Records hidden."""
+    erasure: _builtins.str
+    """The erasure; "" = none was begun."""
+    def __init__(
+        self,
+        *,
+        hidden: _builtins.int = ...,
+        erasure: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["erasure", b"erasure", "hidden", b"hidden"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetPlan: _TypeAlias = ForgetPlan  # noqa: Y015
+
+@_typing.final
+class ErasureBounds(_message.Message):
+    """ErasureBounds is a selection as an erasure keeps it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AXES_FIELD_NUMBER: _builtins.int
+    ANY_AGENT_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    TYPES_FIELD_NUMBER: _builtins.int
+    OCCURRED_AFTER_FIELD_NUMBER: _builtins.int
+    OCCURRED_BEFORE_FIELD_NUMBER: _builtins.int
+    any_agent: _builtins.bool
+    """Whether every agent's memories are meant."""
+    @_builtins.property
+    def axes(self) -> _common_pb2.Axes:
+        """As a read resolves them."""
+
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___RecordKind.ValueType]:
+        """Empty = all."""
+
+    @_builtins.property
+    def types(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryType.ValueType]:
+        """Empty = all."""
+
+    @_builtins.property
+    def occurred_after(self) -> _timestamp_pb2.Timestamp:
+        """Unset = no bound."""
+
+    @_builtins.property
+    def occurred_before(self) -> _timestamp_pb2.Timestamp:
+        """Unset = no bound."""
+
+    def __init__(
+        self,
+        *,
+        axes: _common_pb2.Axes | None = ...,
+        any_agent: _builtins.bool = ...,
+        kinds: _abc.Iterable[Global___RecordKind.ValueType] | None = ...,
+        types: _abc.Iterable[_common_pb2.MemoryType.ValueType] | None = ...,
+        occurred_after: _timestamp_pb2.Timestamp | None = ...,
+        occurred_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["axes", b"axes", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_agent", b"any_agent", "axes", b"axes", "kinds", b"kinds", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before", "types", b"types"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ErasureBounds: _TypeAlias = ErasureBounds  # noqa: Y015
+
+@_typing.final
+class Erasure(_message.Message):
+    """Erasure is work in progress; value of the hash `erasures`, field = its id. Whoever finds it goes on with it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    N_FIELD_NUMBER: _builtins.int
+    BOUNDS_FIELD_NUMBER: _builtins.int
+    EVERYTHING_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    ERASED_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    n: _builtins.int
+    """One record."""
+    everything: _builtins.bool
+    """Everything."""
+    last: _builtins.int
+    """Last N when it was asked for; later records stay."""
+    done: _builtins.int
+    """Every N up to here is done."""
+    stage: Global___ErasureStage.ValueType
+    """How far it has come."""
+    erased: _builtins.int
+    """Records erased so far."""
+    @_builtins.property
+    def bounds(self) -> Global___ErasureBounds:
+        """All memories within bounds."""
+
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When somebody last worked on it, by the store's clock."""
+
+    def __init__(
+        self,
+        *,
+        n: _builtins.int = ...,
+        bounds: Global___ErasureBounds | None = ...,
+        everything: _builtins.bool = ...,
+        last: _builtins.int = ...,
+        done: _builtins.int = ...,
+        stage: Global___ErasureStage.ValueType = ...,
+        erased: _builtins.int = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "everything", b"everything", "n", b"n", "target", b"target"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "done", b"done", "erased", b"erased", "everything", b"everything", "last", b"last", "n", b"n", "stage", b"stage", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["n", "bounds", "everything"]  # noqa: Y015
+    _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_target) -> _WhichOneofReturnType_target | None: ...
+
+Global___Erasure: _TypeAlias = Erasure  # noqa: Y015
