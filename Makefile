@@ -47,9 +47,9 @@ check: $(DEV) $(GOOGLE_PROTOS) ## Lint, format check, types, protos, and that th
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/buf lint
-	rm -rf $(CACHE)/gen && mkdir -p $(CACHE)/gen
-	$(call generate,$(CACHE)/gen)
-	for folder in $(STUBS); do for stub in $(CACHE)/gen/$$folder/*_pb2*; do \
+	@rm -rf $(CACHE)/gen && mkdir -p $(CACHE)/gen
+	@$(call generate,$(CACHE)/gen)
+	@for folder in $(STUBS); do for stub in $(CACHE)/gen/$$folder/*_pb2*; do \
 	  diff -q "$$stub" "$$folder/$$(basename "$$stub")" || { echo "the stubs do not fit the protos: run make gen"; exit 1; }; \
 	done; done
 
@@ -66,7 +66,7 @@ clean: ## Remove the virtual environment and all caches, the data in .cache/data
 define generate
 	$(BIN)/python -m grpc_tools.protoc -Iprotos -I$$($(BIN)/python -c 'import google.rpc, pathlib; print(pathlib.Path(list(google.rpc.__path__)[0]).parents[1])') \
 	  --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc \
-	  --python_out=$(1) --grpc_python_out=$(1) --mypy_out=$(1) --mypy_grpc_out=$(1) $(PROTOS)
+	  --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
 endef
 
 $(VENV)/.created:

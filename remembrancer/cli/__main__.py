@@ -1,6 +1,20 @@
-"""`python -m remembrancer.cli`."""
+"""The command `remembrancer`, also `python -m remembrancer.cli`."""
 
-from remembrancer.cli.main import main
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, or say what is missing where only the client is installed."""
+    try:
+        from remembrancer.cli.main import main as run
+    except ModuleNotFoundError as error:
+        sys.exit(
+            f"The command needs the service's packages; {error.name} is missing: pip install 'remembrancer[server]'"
+        )
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -59,8 +59,14 @@ def _print_version(value: bool) -> None:
 def up(
     data: DataOption = None,
     gateway_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the public API on 127.0.0.1. 0: the last one, or a free one.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port of the public API on 127.0.0.1; 0: a free one. Default: the last one, else 7700 or a free one.",
+            show_default=False,
+        ),
+    ] = None,
     foreground: Annotated[
         bool, typer.Option("--foreground/--detach", help="Stay until Ctrl-C, or return when all is ready.")
     ] = False,

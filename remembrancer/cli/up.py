@@ -20,17 +20,23 @@ from remembrancer.cli.local.supervisor import StartFailed
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+USUAL_PORT = 7700
 _POLL_S = 0.1
 
 
-def up(console: Console, data: Path, gateway_port: int, *, foreground: bool) -> None:
-    """Start the service; return when it is ready (detached) or has stopped (foreground)."""
+def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bool) -> None:
+    """Start the service; return when it is ready (detached) or has stopped (foreground).
+
+    `gateway_port` 0 is a free one; None is the last one, else 7700, else a free one.
+    """
     folder = DataFolder.at(data)
     state = read_state(folder)
     if state is not None and state.alive():
         say_running(console, state, folder)
         return
-    if gateway_port and not is_free(gateway_port):
+    if gateway_port is None:
+        gateway_port = _usual_port(state)
+    elif gateway_port and not is_free(gateway_port):
         console.print(f"[bold red]Port {gateway_port} is in use.[/] Choose another one, or 0 for a free one.")
         raise typer.Exit(EXIT_USAGE)
     run = _run_foreground if foreground else _run_detached
@@ -41,6 +47,11 @@ def say_running(console: Console, state: State, folder: DataFolder) -> None:
     """Say that the service is running already, and where."""
     what = "is running already" if state.phase is Phase.READY else f"is {state.phase} already"
     console.print(f"Remembrancer {what}: [bold]{state.gateway}[/] (data in {folder.root})", highlight=False)
+
+
+def _usual_port(last: State | None) -> int:
+    ports = [int(last.gateway.rpartition(":")[2])] if last is not None else []
+    return next((port for port in (*ports, USUAL_PORT) if is_free(port)), 0)
 
 
 def _run_foreground(console: Console, folder: DataFolder, gateway_port: int) -> None:

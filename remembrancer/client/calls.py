@@ -134,6 +134,35 @@ def commit(
     return Call(_path("SessionService", "Commit"), request, session_pb2.CommitResponse, timeout)
 
 
+def abandon_session(
+    session_id: str, *, scope: ScopeLike, request_id: str | None = None, timeout: float = WRITE_S
+) -> Call[session_pb2.AbandonSessionResponse]:
+    """Close an open session without an outcome."""
+    request = build(
+        session_pb2.AbandonSessionRequest, session_id=session_id, scope=to_scope(scope), request_id=fresh_id(request_id)
+    )
+    return Call(_path("SessionService", "AbandonSession"), request, session_pb2.AbandonSessionResponse, timeout)
+
+
+def list_sessions(
+    *,
+    scope: ScopeLike,
+    states: Iterable[EnumLike] = (),
+    page_size: int = 0,
+    page_token: str = "",
+    timeout: float = READ_S,
+) -> Call[session_pb2.ListSessionsResponse]:
+    """List the caller's sessions of a scope, newest first."""
+    request = build(
+        session_pb2.ListSessionsRequest,
+        scope=to_scope(scope),
+        states=enum_numbers(session_pb2.SessionState, states),
+        page_size=page_size,
+        page_token=page_token,
+    )
+    return Call(_path("SessionService", "ListSessions"), request, session_pb2.ListSessionsResponse, timeout)
+
+
 def get_session(
     session_id: str, *, scope: ScopeLike, page_size: int = 0, page_token: str = "", timeout: float = READ_S
 ) -> Call[session_pb2.GetSessionResponse]:

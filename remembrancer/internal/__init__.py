@@ -1,0 +1,1 @@
+"""What the processes of the service say among themselves."""

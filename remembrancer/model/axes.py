@@ -39,10 +39,15 @@ def check_axes(axes: common_pb2.Axes, scope: ScopeKey | None = None, field: str 
     return completed
 
 
+def is_set(axes: common_pb2.Axes, name: AxisName) -> bool:
+    """Return whether an axis says something: "" is the same as unset, but the project "" is the global pool."""
+    return axes.HasField(name) and (name == "project_id" or bool(getattr(axes, name)))
+
+
 def for_write(*layers: common_pb2.Axes) -> common_pb2.Axes:
     """Return the axes to store: per axis the first layer that sets it, else unset.
 
-    The agent is `default-agent` when unset or ""; an unset project is the global pool "".
+    An unset agent is `default-agent`, an unset project the global pool "".
     """
     axes = _first_set(layers)
     axes.agent_id = axes.agent_id or DEFAULT_AGENT
@@ -54,9 +59,9 @@ def for_read(call: common_pb2.Axes, session: common_pb2.Axes, lifted: Collection
     """Return the axes that filter a read: `agent_id` is always set, the others only where they filter."""
     axes = common_pb2.Axes()
     for name in NAMES:
-        if call.HasField(name):
+        if is_set(call, name):
             setattr(axes, name, getattr(call, name))
-        elif name in _INHERITED_BY_READS and _INHERITED_BY_READS[name] not in lifted and session.HasField(name):
+        elif name in _INHERITED_BY_READS and _INHERITED_BY_READS[name] not in lifted and is_set(session, name):
             setattr(axes, name, getattr(session, name))
     axes.agent_id = axes.agent_id or DEFAULT_AGENT
     return axes
@@ -78,7 +83,7 @@ def _first_set(layers: tuple[common_pb2.Axes, ...]) -> common_pb2.Axes:
     axes = common_pb2.Axes()
     for name in NAMES:
         for layer in layers:
-            if layer.HasField(name):
+            if is_set(layer, name):
                 setattr(axes, name, getattr(layer, name))
                 break
     return axes

@@ -16,7 +16,11 @@ EARLIEST: Final = -62135596800
 LATEST: Final = 253402300799
 """9999-12-31T23:59:59Z in seconds, the last one."""
 
-_LEAP_SECOND = re.compile(r"(T|t| )(\d\d:?\d\d:?)60")
+_FRACTION: Final = re.compile(r"(?:(?<=:\d\d:\d\d)|(?<=[T ]\d{6}))[.,](\d+)")
+_LEAP_SECOND: Final = re.compile(r"([T ]\d\d:?\d\d:?)60")
+_END_OF_DAY: Final = re.compile(r"([T ])24(?=:?00(?:$|[^\d:]|:?00(?:$|\D)))")
+_SHORTEST: Final = len("20240310")
+_DIGITS: Final = 9
 
 
 def check_timestamp(field: str, stamp: timestamp_pb2.Timestamp) -> timestamp_pb2.Timestamp:
@@ -29,14 +33,18 @@ def check_timestamp(field: str, stamp: timestamp_pb2.Timestamp) -> timestamp_pb2
 def parse_time(text: str) -> timestamp_pb2.Timestamp | None:
     """Return the moment that an RFC 3339 or ISO 8601 text names; None when it is empty or not understood.
 
-    Any offset is taken, none means UTC, a date alone means midnight UTC. A leap second is the next second.
+    Any offset is taken, none means UTC, a date alone means midnight UTC. A leap second is the next second, 24:00 the
+    next midnight. Of a fraction nine digits count.
     """
-    text = text.strip()
-    if len(text) < len("2024-03-10"):
+    text = text.strip().upper()
+    if len(text) < _SHORTEST:
         return None
-    extra = timedelta()
+    fraction = _FRACTION.search(text)
+    text, extra = _FRACTION.sub("", text), timedelta()
     if _LEAP_SECOND.search(text):
-        text, extra = _LEAP_SECOND.sub(r"\g<1>\g<2>59", text), timedelta(seconds=1)
+        text, extra = _LEAP_SECOND.sub(r"\g<1>59", text), timedelta(seconds=1)
+    elif _END_OF_DAY.search(text):
+        text, extra = _END_OF_DAY.sub(r"\g<1>00", text), timedelta(days=1)
     try:
         moment = datetime.fromisoformat(text) + extra
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -44,6 +52,8 @@ def parse_time(text: str) -> timestamp_pb2.Timestamp | None:
         return None
     stamp = timestamp_pb2.Timestamp()
     stamp.FromDatetime(moment)
+    if fraction:
+        stamp.nanos = int(fraction[1][:_DIGITS].ljust(_DIGITS, "0"))
     return stamp
 
 

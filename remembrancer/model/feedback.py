@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
@@ -12,7 +12,12 @@ from remembrancer.model.text import counted, is_blank, require
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
 TEXT_LENGTH: Final = 4000
+
 ENTRIES: Final = 1000
+"""Entries of one kind for one retrieval."""
+
+ENTRIES_OF_CALL: Final = 10_000
+"""Entries of one call, so that an answer that rejects them all stays small."""
 
 Lookup = Callable[[int], store_pb2.Record | None]
 """Returns the record N of the retrieval's own partition, None when there is none."""
@@ -35,6 +40,13 @@ class Rejection(Exception):
         self.reason = reason
         self.field = field
         self.hint = hint
+
+
+def check_size(items: Sequence[session_pb2.FeedbackItem]) -> None:
+    """Check how much one call holds. Errors: InvalidField."""
+    entries = sum(len(item.memory_feedback) + len(item.procedure_feedback) for item in items)
+    if entries > ENTRIES_OF_CALL:
+        raise InvalidField("items", f"must hold at most {ENTRIES_OF_CALL} entries in all, hold {entries}")
 
 
 def check_item(item: session_pb2.FeedbackItem, prefix: str = "") -> None:
@@ -80,12 +92,16 @@ def check_memory(
         )
     if used and not entry.effect:
         stored.effect = session_pb2.MEMORY_EFFECT_HELPED
-    if entry.assessment in (session_pb2.MEMORY_ASSESSMENT_STALE, session_pb2.MEMORY_ASSESSMENT_UNASSESSABLE):
-        _require_words("reason", entry.reason, session_pb2.FEEDBACK_REJECTION_REASON_INVALID)
+    _check_reason(
+        entry.reason,
+        entry.assessment in (session_pb2.MEMORY_ASSESSMENT_STALE, session_pb2.MEMORY_ASSESSMENT_UNASSESSABLE),
+    )
     if entry.assessment == session_pb2.MEMORY_ASSESSMENT_STALE:
         _check_stale(entry, lookup)
-    elif entry.stale_reason or entry.replacement_memory_id:
+    elif entry.stale_reason:
         raise Rejection(session_pb2.FEEDBACK_REJECTION_STALE_REASON_INVALID, "stale_reason", "only with STALE")
+    elif entry.replacement_memory_id:
+        raise _wrong_replacement()
     return stored
 
 
@@ -114,8 +130,7 @@ def check_procedure(entry: session_pb2.ProcedureFeedback, exposed: Collection[st
             raise Rejection(session_pb2.FEEDBACK_REJECTION_EFFECT_INVALID, "effect", "only with USED")
         if entry.contribution:
             raise Rejection(session_pb2.FEEDBACK_REJECTION_CONTRIBUTION_INVALID, "contribution", "only with USED")
-    if entry.assessment == session_pb2.PROCEDURE_ASSESSMENT_UNASSESSABLE:
-        _require_words("reason", entry.reason, session_pb2.FEEDBACK_REJECTION_REASON_INVALID)
+    _check_reason(entry.reason, entry.assessment == session_pb2.PROCEDURE_ASSESSMENT_UNASSESSABLE)
     stored = session_pb2.ProcedureFeedback()
     stored.CopyFrom(entry)
     return stored
@@ -130,11 +145,7 @@ def _check_stale(entry: session_pb2.MemoryFeedback, lookup: Lookup) -> None:
         )
     superseded = entry.stale_reason == common_pb2.STALE_REASON_SUPERSEDED
     if superseded != bool(entry.replacement_memory_id):
-        raise Rejection(
-            session_pb2.FEEDBACK_REJECTION_REPLACEMENT_REQUIRED,
-            "replacement_memory_id",
-            "the id of the memory that took its place: with SUPERSEDED, and only then",
-        )
+        raise _wrong_replacement()
     if superseded:
         _check_replacement(entry, lookup)
 
@@ -161,6 +172,19 @@ def _check_replacement(entry: session_pb2.MemoryFeedback, lookup: Lookup) -> Non
         raise Rejection(
             session_pb2.FEEDBACK_REJECTION_REPLACEMENT_NOT_ACTIVE, "replacement_memory_id", "a memory that still holds"
         )
+
+
+def _wrong_replacement() -> Rejection:
+    return Rejection(
+        session_pb2.FEEDBACK_REJECTION_REPLACEMENT_REQUIRED,
+        "replacement_memory_id",
+        "the id of the memory that took its place: with SUPERSEDED, and only then",
+    )
+
+
+def _check_reason(reason: str, required: bool) -> None:
+    if required or reason:
+        _require_words("reason", reason, session_pb2.FEEDBACK_REJECTION_REASON_INVALID)
 
 
 def _require_words(field: str, text: str, reason: session_pb2.FeedbackRejection.ValueType) -> None:

@@ -23,6 +23,7 @@ _PREFIXES: Final[dict[int, str]] = {
 _KINDS: Final = {prefix: kind for kind, prefix in _PREFIXES.items()}
 _RECORD_ID: Final = re.compile(r"(sch|evt|ep|proc)_([1-9][0-9]{0,17})")
 _SESSION_ID: Final = re.compile(r"ses_([a-z2-7]{26})_([a-z2-7]{16})")
+_CONTINUITY_ID: Final = re.compile(r"con_[a-z2-7]{16}")
 _RETRIEVAL_ID: Final = re.compile(r"ret_([a-z2-7]{26})_([a-z2-7]{16})_([a-z2-7]{16})")
 
 
@@ -72,6 +73,16 @@ def parse_retrieval(retrieval_id: str) -> RetrievalRef | None:
     """Return what a retrieval id carries; None when it is none."""
     match = _RETRIEVAL_ID.fullmatch(retrieval_id)
     return RetrievalRef(*match.groups()) if match else None
+
+
+def new_continuity() -> str:
+    """Return a new continuity id."""
+    return f"con_{new_token()}"
+
+
+def is_continuity(continuity_id: str) -> bool:
+    """Return whether a text has the form of a continuity id."""
+    return _CONTINUITY_ID.fullmatch(continuity_id) is not None
 
 
 def record_id(kind: int, n: int) -> str:

@@ -1,15 +1,15 @@
 """What accepted feedback teaches: absolute values derived from the rows that count.
 
-Every function replaces the effect of an earlier row on the same (retrieval, target) by that of the new one, so the
-values are the same after any replay and in any order. Nothing here can admit an irrelevant memory: it feeds the bonus
-that orders hits, and the graph's used-together edges.
+Every function replaces the effect of an earlier row on the same (retrieval, target) by that of the new one, and lists
+are kept in the order of the rows' own times, so the values are the same after any replay and in any order. Nothing here
+can admit an irrelevant memory: it feeds the bonus that orders hits, and the graph's used-together edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Final
+from typing import Final, TypeAlias
 
 from google.protobuf import timestamp_pb2
 
@@ -24,6 +24,9 @@ EDGES_KEPT: Final = 256
 
 USES_KEPT: Final = 16
 """Uses of a procedure that are kept; three are shown."""
+
+Pair: TypeAlias = tuple[int, int]
+"""Two records, the lower N first."""
 
 _MEMORY_COUNTER: Final = {
     session_pb2.MEMORY_EFFECT_HELPED: "helped",
@@ -56,57 +59,77 @@ def learn_procedure(
     after: store_pb2.FeedbackRow,
     retrieval_id: str,
     session_id: str,
+    outcome: store_pb2.SessionOutcome | None,
 ) -> None:
-    """Replace the effect of `before` by that of `after` in a procedure's tallies and uses."""
+    """Replace the effect of `before` by that of `after` in a procedure's tallies and uses.
+
+    `session_id` is "" for a stateless retrieval; `outcome` is that of the session, None while it has none.
+    """
     if before is not None:
         _count(learned, _procedure_counter(before.procedure), -1)
-        kept = [use for use in learned.uses if use.retrieval_id != retrieval_id]
-        del learned.uses[:]
-        learned.uses.extend(kept)
     _count(learned, _procedure_counter(after.procedure), 1)
+    uses = [use for use in learned.uses if use.retrieval_id != retrieval_id]
     if after.procedure.assessment == session_pb2.PROCEDURE_ASSESSMENT_USED:
-        learned.uses.append(
-            store_pb2.ProcedureUse(
-                retrieval_id=retrieval_id,
-                session_id=session_id,
-                effect=after.procedure.effect,
-                contribution=after.procedure.contribution,
-                outcome=common_pb2.OUTCOME_UNKNOWN,
-                at=after.at,
-            )
+        use = store_pb2.ProcedureUse(
+            retrieval_id=retrieval_id,
+            session_id=session_id,
+            effect=after.procedure.effect,
+            contribution=after.procedure.contribution,
+            outcome=common_pb2.OUTCOME_UNKNOWN,
+            at=after.at,
         )
-        del learned.uses[:-USES_KEPT]
+        if outcome is not None:
+            _settle(use, outcome)
+        uses.append(use)
+    uses.sort(key=lambda use: (*_moment(use.at), use.retrieval_id))
+    del learned.uses[:]
+    learned.uses.extend(uses[-USES_KEPT:])
 
 
 def settle_uses(learned: store_pb2.Learned, session_id: str, outcome: store_pb2.SessionOutcome) -> bool:
-    """Fill the outcome of a session into the uses it made; return whether anything changed."""
-    changed = False
-    for use in learned.uses:
-        if use.session_id == session_id:
-            use.outcome = outcome.outcome
-            use.outcome_summary = outcome.outcome_summary
-            changed = True
-    return changed
+    """Fill the outcome of a session into the uses it made; return whether it made any."""
+    own = [use for use in learned.uses if use.session_id == session_id]
+    for use in own:
+        _settle(use, outcome)
+    return bool(own)
 
 
-def used_together(exposed: Iterable[str], latest: dict[str, store_pb2.FeedbackRow]) -> set[tuple[int, int]]:
-    """Return the pairs (lower N, higher N) of memories of one retrieval that were USED without harm."""
+def used_together(
+    exposed: Iterable[str], latest: Mapping[str, store_pb2.FeedbackRow]
+) -> dict[Pair, timestamp_pb2.Timestamp]:
+    """Return the pairs of memories of one retrieval that were USED without harm, each with its later row's time."""
     used = [target for target in exposed if target in latest and _links(latest[target])][:PAIRED]
-    numbers = sorted({int(target.rpartition("_")[2]) for target in used})
-    return set(combinations(numbers, 2))
+    at = {int(target.rpartition("_")[2]): latest[target].at for target in used}
+    return {(low, high): max(at[low], at[high], key=_moment) for low, high in combinations(sorted(at), 2)}
 
 
 def link(learned: store_pb2.Learned, other: int, retrieval_id: str, at: timestamp_pb2.Timestamp) -> None:
-    """Add one used-together edge to the record with the lower N of the pair."""
-    learned.used_together.append(store_pb2.UsedTogether(other=other, retrieval_id=retrieval_id, at=at))
-    del learned.used_together[:-EDGES_KEPT]
+    """Put one used-together edge into the record with the lower N, in the place of one of the same retrieval."""
+    edges = _without(learned, other, retrieval_id)
+    edges.append(store_pb2.UsedTogether(other=other, retrieval_id=retrieval_id, at=at))
+    edges.sort(key=lambda edge: (*_moment(edge.at), edge.retrieval_id, edge.other))
+    del learned.used_together[:]
+    learned.used_together.extend(edges[-EDGES_KEPT:])
 
 
 def unlink(learned: store_pb2.Learned, other: int, retrieval_id: str) -> None:
-    """Take back what `link` added."""
-    kept = [e for e in learned.used_together if (e.other, e.retrieval_id) != (other, retrieval_id)]
+    """Take back what `link` put in."""
+    edges = _without(learned, other, retrieval_id)
     del learned.used_together[:]
-    learned.used_together.extend(kept)
+    learned.used_together.extend(edges)
+
+
+def _without(learned: store_pb2.Learned, other: int, retrieval_id: str) -> list[store_pb2.UsedTogether]:
+    return [edge for edge in learned.used_together if (edge.other, edge.retrieval_id) != (other, retrieval_id)]
+
+
+def _settle(use: store_pb2.ProcedureUse, outcome: store_pb2.SessionOutcome) -> None:
+    use.outcome = outcome.outcome
+    use.outcome_summary = outcome.outcome_summary
+
+
+def _moment(at: timestamp_pb2.Timestamp) -> tuple[int, int]:
+    return at.seconds, at.nanos
 
 
 def _links(row: store_pb2.FeedbackRow) -> bool:

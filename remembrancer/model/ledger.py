@@ -2,20 +2,24 @@
 
 A retrieval is covered when every exposed target has an accepted assessment and a COMPLETE declaration was accepted.
 COMPLETE is refused while anything is outstanding or any entry of the same call was rejected. Rows are only appended; of
-those on one target the last one counts, and an accepted STALE is final.
+those on one target the last one counts, and an accepted STALE is final. Entries of one call count in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Final, TypeAlias
 
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.feedback import Lookup, Rejection, check_memory, check_procedure
-from remembrancer.v1 import session_pb2
+from remembrancer.v1 import common_pb2, session_pb2
+
+TARGET_SHOWN: Final = 64
+"""Characters of a rejected target's id that are given back; ids of this service are shorter."""
+
+Entry: TypeAlias = session_pb2.MemoryFeedback | session_pb2.ProcedureFeedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +97,15 @@ class _Judge:
         self._prefix = prefix
         self._latest = latest_rows(log)
         self._listed: set[str] = set()
+        self._staled: set[int] = set()
         self._verdict = Verdict(store_pb2.FeedbackLog())
         self._verdict.log.CopyFrom(log)
 
     def run(self, item: session_pb2.FeedbackItem) -> Verdict:
         for i, memory in enumerate(item.memory_feedback):
-            self._entry(f"memory_feedback[{i}]", memory.memory_id, partial(self._memory_row, memory))
+            self._entry(f"memory_feedback[{i}]", memory.memory_id, memory)
         for i, procedure in enumerate(item.procedure_feedback):
-            self._entry(f"procedure_feedback[{i}]", procedure.procedure_id, partial(self._procedure_row, procedure))
+            self._entry(f"procedure_feedback[{i}]", procedure.procedure_id, procedure)
         if item.remaining:
             self._assess_remaining(item.remaining)
         self._verdict.outstanding = outstanding(self._retrieval, self._verdict.log)
@@ -113,21 +118,34 @@ class _Judge:
             self._verdict.log.missing.extend(item.missing)
         return self._verdict
 
-    def _entry(self, path: str, target: str, row: Callable[[], store_pb2.FeedbackRow]) -> None:
+    def _entry(self, path: str, target: str, entry: Entry) -> None:
         try:
             if target in self._listed:
                 raise Rejection(session_pb2.FEEDBACK_REJECTION_TARGET_REPEATED, "", "list each target once in a call")
             self._listed.add(target)
-            self._accept(target, row())
+            self._accept(target, self._row(target, entry))
         except Rejection as rejection:
             where = f"{path}.{rejection.field}" if rejection.field else path
             self._reject(target, rejection.reason, where, rejection.hint)
 
-    def _memory_row(self, entry: session_pb2.MemoryFeedback) -> store_pb2.FeedbackRow:
-        return store_pb2.FeedbackRow(memory=check_memory(entry, self._exposed, self._lookup), at=self._at)
-
-    def _procedure_row(self, entry: session_pb2.ProcedureFeedback) -> store_pb2.FeedbackRow:
+    def _row(self, target: str, entry: Entry) -> store_pb2.FeedbackRow:
+        before = self._latest.get(target)
+        if before is not None and _is_stale(before) and before.memory == entry:
+            # Accepted before: what has become of its replacement since does not matter.
+            return before
+        if isinstance(entry, session_pb2.MemoryFeedback):
+            return store_pb2.FeedbackRow(memory=check_memory(entry, self._exposed, self._holding), at=self._at)
         return store_pb2.FeedbackRow(procedure=check_procedure(entry, self._exposed), at=self._at)
+
+    def _holding(self, n: int) -> store_pb2.Record | None:
+        """Return record N as this call has left it so far."""
+        record = self._lookup(n)
+        if record is None or n not in self._staled:
+            return record
+        stale = store_pb2.Record()
+        stale.CopyFrom(record)
+        stale.status = common_pb2.MEMORY_STATUS_STALE
+        return stale
 
     def _accept(self, target: str, row: store_pb2.FeedbackRow) -> None:
         before = self._latest.get(target)
@@ -135,7 +153,7 @@ class _Judge:
             self._verdict.accepted += 1
             self._verdict.unchanged += 1
             return
-        if before is not None and before.memory.assessment == session_pb2.MEMORY_ASSESSMENT_STALE:
+        if before is not None and _is_stale(before):
             raise Rejection(
                 session_pb2.FEEDBACK_REJECTION_STALE_IS_FINAL, "assessment", "an accepted STALE cannot be taken back"
             )
@@ -143,6 +161,8 @@ class _Judge:
         self._verdict.log.rows.append(row)
         self._verdict.changes.append(RowChange(target, before, row))
         self._latest[target] = row
+        if _is_stale(row):
+            self._staled.add(number_of(target))
 
     def _assess_remaining(self, assessment: session_pb2.MemoryAssessment.ValueType) -> None:
         for target in self._exposed:
@@ -166,9 +186,18 @@ class _Judge:
         # Echoed ids are the caller's own; their length is bounded so that an answer cannot be blown up.
         self._verdict.rejected.append(
             session_pb2.RejectedFeedback(
-                target_id=target[:256], reason=reason, field=f"{self._prefix}{field_path}", hint=hint
+                target_id=target[:TARGET_SHOWN], reason=reason, field=f"{self._prefix}{field_path}", hint=hint
             )
         )
+
+
+def number_of(target: str) -> int:
+    """Return the N of an exposed target."""
+    return int(target.rpartition("_")[2])
+
+
+def _is_stale(row: store_pb2.FeedbackRow) -> bool:
+    return row.memory.assessment == session_pb2.MEMORY_ASSESSMENT_STALE
 
 
 def _same(a: store_pb2.FeedbackRow, b: store_pb2.FeedbackRow) -> bool:

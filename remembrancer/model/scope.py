@@ -44,13 +44,7 @@ def require_path(scope: common_pb2.Scope | None) -> ScopeKey:
 
 def canonical_path(raw: str, field: str = "scope") -> str:
     """Return the canonical form of a `kind:id` path: trimmed, NFC, split at the first colon, both sides nonblank."""
-    path = unicodedata.normalize("NFC", trimmed(raw))
-    if not path:
-        raise InvalidField(field, "must not be blank")
-    if len(path) > SCOPE_LENGTH:
-        raise InvalidField(field, f"must have at most {SCOPE_LENGTH} characters, has {len(path)}")
-    if any(unicodedata.category(c) == "Cc" for c in path):
-        raise InvalidField(field, "must not hold control characters")
+    path = _clean(raw, field)
     kind, colon, name = path.partition(":")
     if not colon or is_blank(kind) or is_blank(name):
         raise InvalidField(field, "must be `kind:id` with both sides nonblank, such as `project:apollo`")
@@ -58,13 +52,23 @@ def canonical_path(raw: str, field: str = "scope") -> str:
 
 
 def _tenant(tenant: common_pb2.TenantScope) -> ScopeKey:
-    if is_blank(tenant.org_id):
-        raise InvalidField("scope.tenant.org_id", "must not be blank")
+    organisation = _clean(tenant.org_id, "scope.tenant.org_id")
     for name in ("user_id", "session_id"):
         if len(getattr(tenant, name)) > AXIS_LENGTH:
             raise InvalidField(f"scope.tenant.{name}", f"must have at most {AXIS_LENGTH} characters")
-    path = canonical_path(f"org:{trimmed(tenant.org_id)}", "scope.tenant.org_id")
+    path = canonical_path(f"org:{organisation}", "scope.tenant.org_id")
     return ScopeKey(path, tenant=True, user_id=tenant.user_id, conversation_id=tenant.session_id)
+
+
+def _clean(raw: str, field: str) -> str:
+    text = unicodedata.normalize("NFC", raw.strip())
+    if len(text) > SCOPE_LENGTH:
+        raise InvalidField(field, f"must have at most {SCOPE_LENGTH} characters, has {len(text)}")
+    if is_blank(text):
+        raise InvalidField(field, "must not be blank")
+    if any(unicodedata.category(c) == "Cc" for c in text):
+        raise InvalidField(field, "must not hold control characters")
+    return trimmed(text)
 
 
 def look_alike(path: str) -> str:

@@ -93,6 +93,11 @@ def _value(value: struct_pb2.Value, path: str, depth: int) -> Any:
         case "number_value":
             if not math.isfinite(value.number_value):
                 raise InvalidField(path, "must be a finite number")
-            return value.number_value
+            return _plain(value.number_value)
         case _:
             raise InvalidField(path, "must not be null")
+
+
+def _plain(number: float) -> float | int:
+    """Return a whole number as the caller wrote it, without the fraction that a Struct's doubles add."""
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Final
 
 from remembrancer.model.errors import InvalidField
 
-_INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+_IGNORABLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Characters that Unicode calls default ignorable and that are letters or marks by category: fillers, selectors."""
+
+_WHITE_SPACE: Final = (
+    "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000 "
+)
+_ZERO_WIDTH: Final = "\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+_DIRECTIONS: Final = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u206a\u206b\u206c\u206d\u206e\u206f"
+_CONTROLS: Final = "".join(map(chr, (*range(0x20), *range(0x7F, 0xA0))))
+_EDGE: Final = _WHITE_SPACE + _ZERO_WIDTH + _DIRECTIONS + _CONTROLS
 
 
 def is_blank(text: str) -> bool:
     """Return whether a text has nothing but white space, zero-width and control characters."""
-    return all(unicodedata.category(c) in _INVISIBLE for c in text)
+    return all(unicodedata.category(c) in _INVISIBLE or _IGNORABLE.match(c) for c in text)
 
 
 def trimmed(text: str) -> str:
     """Return the text without white space, zero-width and control characters at its ends.
 
-    Format characters inside, such as the joiners of emoji sequences, stay.
+    What belongs to a visible character stays, such as the tags of a flag or the selector that makes a heart red.
     """
-    start, end = 0, len(text)
-    while start < end and unicodedata.category(text[start]) in _INVISIBLE:
-        start += 1
-    while end > start and unicodedata.category(text[end - 1]) in _INVISIBLE:
-        end -= 1
-    return text[start:end]
+    return text.strip(_EDGE)
 
 
 def require(field: str, text: str, limit: int) -> str:
     """Return a nonblank text of at most `limit` code points. Errors: InvalidField naming `field`."""
+    bounded(field, text, limit)
     if is_blank(text):
         raise InvalidField(field, "must not be blank")
-    return bounded(field, text, limit)
+    return text
 
 
 def bounded(field: str, text: str, limit: int) -> str:

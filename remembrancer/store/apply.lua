@@ -22,8 +22,10 @@ for position, condition in ipairs(plan.conditions) do
     holds = value and now - tonumber(value) <= condition[4]
   elseif kind == 'below' then
     holds = tonumber(redis.call('HGET', key, condition[3]) or '0') < condition[4]
-  elseif kind == 'empty' then
-    holds = redis.call('EXISTS', key) == 0
+  elseif kind == 'present' then
+    holds = redis.call('HEXISTS', key, condition[3]) == 1
+  elseif kind == 'count' then
+    holds = redis.call(condition[3], key) == condition[4]
   end
   if not holds then return {'CONFLICT', now, position} end
 end

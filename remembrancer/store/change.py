@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgpack
 
@@ -40,6 +40,9 @@ class StoreTime:
 
 
 Argument = str | bytes | int | Allocated | Numbers | StoreTime
+
+Counter = Literal["LLEN", "SCARD", "ZCARD"]
+"""The command that counts a list, a set or a sorted set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,13 @@ class Change:
         """Require that a counter (absent = 0) is below `limit`."""
         self._condition(label, "below", key, name, limit)
 
-    def require_empty(self, label: str, key: str) -> None:
-        """Require that a key does not exist; sets without members do not."""
-        self._condition(label, "empty", key)
+    def require_present(self, label: str, key: str, name: str) -> None:
+        """Require that a hash has a field, whatever its value."""
+        self._condition(label, "present", key, name)
+
+    def require_count(self, label: str, key: str, counter: Counter, count: int) -> None:
+        """Require that a collection has as many entries as were read; an absent one has none."""
+        self._condition(label, "count", key, counter, count)
 
     def allocate(self) -> Allocated:
         """Reserve the next sequence number."""

@@ -104,10 +104,13 @@ class PartitionKeys:
         """Hash: ledger of a session -> N of its episode."""
         return self._key("eps")
 
-    @property
-    def continuities(self) -> str:
-        """Hash: continuity id -> caller."""
-        return self._key("cont")
+    def continuity(self, continuity_id: str) -> str:
+        """One conversation: the caller who has it, as a string."""
+        return self._key("cont", continuity_id)
+
+    def sessions_of(self, caller: str) -> str:
+        """Sorted set, by name: the caller's sessions as `<opened in ms, 15 digits>-<ledger>`; some may be gone."""
+        return self._key("mine", digest(caller))
 
     def session(self, ledger: str) -> str:
         """Hash of one session: `info`, `state`, `active` (ms), `ctx` (JSON), `count`, `outcome`, `episode`, ..."""

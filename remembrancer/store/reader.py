@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from google.protobuf import timestamp_pb2
+from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import EARLIEST, LATEST
 from remembrancer.store.keys import PartitionKeys
+
+UNIT_TOLERANCE: Final = 0.01
+"""How far the length of a stored vector may be from 1; rounding to float16 leaves a tenth of that."""
+
+N_DIGITS: Final = 18
+"""Digits of the largest N: what surely fits into 64 bits."""
+
+M = TypeVar("M", bound=Message)
 
 
 class FeedOp(StrEnum):
@@ -40,7 +51,8 @@ class StoredRecord:
     """Current state of one record.
 
     `record` is None when it was erased. `vectors` are float32, (windows, dimension), unit length; None when the record
-    is not embedded yet or its stored vector is damaged.
+    is not embedded yet. `damaged`: something stored under this N cannot be read; it is None then, as if it were not
+    there. What stands under a name that is no N counts as a damaged record 0.
     """
 
     n: int
@@ -48,6 +60,10 @@ class StoredRecord:
     vectors: NDArray[np.float32] | None
     learned: store_pb2.Learned | None
     damaged: bool = False
+
+
+STRANGER: Final = StoredRecord(0, None, None, None, damaged=True)
+"""What stands in the place of a record whose name is no N."""
 
 
 class PartitionReader:
@@ -70,7 +86,8 @@ class PartitionReader:
         cursor: int = 0
         while True:
             cursor, found = await self._redis.hscan(keys.records, cursor=cursor, count=page, no_values=True)
-            yield await self.fetch(partition, [int(n) for n in found])
+            ns = [n for name in found if (n := _number(name)) is not None]
+            yield [*await self.fetch(partition, ns), *[STRANGER] * (len(found) - len(ns))]
             if cursor == 0:
                 return
 
@@ -92,29 +109,51 @@ class PartitionReader:
         pipe.hmget(keys.vectors(self._model_id), fields)
         pipe.hmget(keys.learned, fields)
         records, vectors, learned = await pipe.execute()
-        return [self._stored(n, r, v, k) for n, r, v, k in zip(ns, records, vectors, learned, strict=True)]
+        return [
+            decode_stored(n, r, v, k, self._dimension) for n, r, v, k in zip(ns, records, vectors, learned, strict=True)
+        ]
 
-    def _stored(self, n: int, record: bytes | None, vectors: bytes | None, learned: bytes | None) -> StoredRecord:
-        decoded, damaged = decode_vectors(vectors, self._dimension)
-        return StoredRecord(
-            n=n,
-            record=store_pb2.Record.FromString(record) if record is not None else None,
-            vectors=decoded,
-            learned=store_pb2.Learned.FromString(learned) if learned is not None else None,
-            damaged=damaged,
-        )
+
+def decode_stored(
+    n: int, record: bytes | None, vectors: bytes | None, learned: bytes | None, dimension: int
+) -> StoredRecord:
+    """Return the record whose parts are stored as these bytes, None = not stored. No bytes are an error."""
+    state, bad_state = _decoded(store_pb2.Record, record)
+    if state is not None and not (_is_time(state.occurred_at) and _is_time(state.recorded_at)):
+        state, bad_state = None, True
+    windows, bad_windows = decode_vectors(vectors, dimension)
+    taught, bad_taught = _decoded(store_pb2.Learned, learned)
+    return StoredRecord(n, state, windows, taught, damaged=bad_state or bad_windows or bad_taught)
 
 
 def decode_vectors(raw: bytes | None, dimension: int) -> tuple[NDArray[np.float32] | None, bool]:
-    """Return float32 (windows, dimension) and whether the bytes were damaged (then the vectors are None)."""
+    """Return float32 (windows, dimension), and whether the bytes were damaged (then the vectors are None)."""
     if raw is None:
         return None, False
     if not raw or len(raw) % (2 * dimension):
         return None, True
     vectors = np.frombuffer(raw, dtype="<f2").reshape(-1, dimension).astype(np.float32)
-    if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+    if np.isfinite(vectors).all() and (np.abs(np.linalg.norm(vectors, axis=1) - 1) <= UNIT_TOLERANCE).all():
+        return vectors, False
+    return None, True
+
+
+def _decoded(kind: type[M], raw: bytes | None) -> tuple[M | None, bool]:
+    """Return the message, and whether the bytes were damaged (then it is None)."""
+    if raw is None:
+        return None, False
+    try:
+        return kind.FromString(raw), False
+    except DecodeError:
         return None, True
-    return vectors, False
+
+
+def _is_time(stamp: timestamp_pb2.Timestamp) -> bool:
+    return EARLIEST <= stamp.seconds <= LATEST and 0 <= stamp.nanos < 10**9
+
+
+def _number(name: bytes) -> int | None:
+    return int(name) if len(name) <= N_DIGITS and name.isdigit() else None
 
 
 def _entry(entry_id: str, fields: dict[bytes, bytes]) -> FeedEntry:

@@ -6,6 +6,7 @@ The rules are in `remembrancer.model`; here stand only the fields and keys.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -18,6 +19,10 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.v1 import session_pb2
 
+CONTINUITY_MS: Final = 90 * 86_400_000
+"""How long a continuity id is good for after its last use."""
+
+_LISTING: Final = re.compile(r"([0-9]{15})-([a-z2-7]{16})")
 _FIELDS: Final = ("info", "state", "active", "ctx", "count", "outcome", "episode", "procedure")
 
 
@@ -97,16 +102,15 @@ def session_from(ref: SessionRef, answer: list[bytes | None], now_ms: int, reten
     )
 
 
-def open_session(
-    change: Change, ref: SessionRef, info: store_pb2.SessionInfo, context: dict[str, Any], retention: Retention
-) -> None:
-    """Add the writes that open a session."""
+def open_session(change: Change, ref: SessionRef, info: store_pb2.SessionInfo, context: dict[str, Any]) -> None:
+    """Add the writes that open a session; `touch` must follow, at the end of the change."""
     key = change.keys.session(ref.ledger)
     change.write(
         "HSET", key, "info", info.SerializeToString(), "state", StoredState.OPEN.value, "active", StoreTime(), "ctx",
         to_json(context),
     )  # fmt: skip
-    change.write("PEXPIRE", key, retention.idle_ms + retention.kept_ms)
+    change.write("SET", change.keys.continuity(info.continuity_id), info.caller, "PX", CONTINUITY_MS)
+    change.write("ZADD", change.keys.sessions_of(info.caller), 0, listing(ref, info.opened_at.ToMilliseconds()))
 
 
 def require_open(change: Change, ref: SessionRef, retention: Retention) -> None:
@@ -116,19 +120,16 @@ def require_open(change: Change, ref: SessionRef, retention: Retention) -> None:
     change.require_recent("session age", key, "active", retention.idle_ms)
 
 
-def touch(change: Change, ref: SessionRef, retention: Retention) -> None:
-    """Count the change as activity of the session."""
-    keys = change.keys
-    change.write("HSET", keys.session(ref.ledger), "active", StoreTime())
-    for key in _all_keys(keys, ref.ledger):
-        change.write("PEXPIRE", key, retention.idle_ms + retention.kept_ms)
+def touch(change: Change, ref: SessionRef, caller: str, retention: Retention) -> None:
+    """Count the change as activity of the caller's session; must follow the writes that make its keys."""
+    change.write("HSET", change.keys.session(ref.ledger), "active", StoreTime())
+    _keep(change, ref, caller, retention.idle_ms + retention.kept_ms, retention)
 
 
-def end_session(change: Change, ref: SessionRef, state: StoredState, retention: Retention) -> None:
+def end_session(change: Change, session: Session, state: StoredState, retention: Retention) -> None:
     """Add the writes that end a session; it and its ledger are kept for a while."""
-    change.write("HSET", change.keys.session(ref.ledger), "state", state.value)
-    for key in _all_keys(change.keys, ref.ledger):
-        change.write("PEXPIRE", key, retention.kept_ms)
+    change.write("HSET", change.keys.session(session.ref.ledger), "state", state.value)
+    _keep(change, session.ref, session.info.caller, retention.kept_ms, retention)
 
 
 def new_retrieval(partition: str, session: SessionRef | None) -> RetrievalRef:
@@ -149,12 +150,27 @@ def enter_retrieval(change: Change, ref: RetrievalRef, retrieval: store_pb2.Retr
     change.write("HINCRBY", keys.session(ref.ledger), "count", 1)
 
 
-def _all_keys(keys: PartitionKeys, ledger: str) -> tuple[str, ...]:
-    return (
+def listing(ref: SessionRef, opened_ms: int) -> str:
+    """Return how a session stands in its caller's list: the name order is the order of opening."""
+    return f"{opened_ms:015d}-{ref.ledger}"
+
+
+def listed(partition: str, entry: str) -> tuple[SessionRef, int] | None:
+    """Return a session and when it was opened, in ms, from its entry in a list; None when it is none."""
+    match = _LISTING.fullmatch(entry)
+    return (SessionRef(partition, match[2]), int(match[1])) if match else None
+
+
+def _keep(change: Change, ref: SessionRef, caller: str, ms: int, retention: Retention) -> None:
+    keys, ledger = change.keys, ref.ledger
+    for key in (
         keys.session(ledger),
         keys.ledger(ledger),
         keys.uncovered(ledger),
         keys.retrievals(ledger),
         keys.written(ledger),
         keys.used_procedures(ledger),
-    )
+    ):
+        change.write("PEXPIRE", key, ms)
+    # The list must not go before any of its sessions, the other ones included.
+    change.write("PEXPIRE", keys.sessions_of(caller), retention.idle_ms + retention.kept_ms)

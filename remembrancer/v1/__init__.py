@@ -1,0 +1,1 @@
+"""The public API: stubs generated from the protos."""

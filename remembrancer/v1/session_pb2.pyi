@@ -38,12 +38,16 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     SESSION_STATE_COMMITTED: _SessionState.ValueType  # 2
     """Closed by Commit."""
     SESSION_STATE_ABANDONED: _SessionState.ValueType  # 3
-    """Closed by its caller without an outcome."""
+    """Closed by AbandonSession, without an outcome."""
     SESSION_STATE_EXPIRED: _SessionState.ValueType  # 4
-    """Idle for longer than 60 minutes."""
+    """Idle for longer than 60 minutes (session_idle_seconds). Successful Recall, RecallWithContext, Remember, RecordTurns and
+    Feedback count as activity.
+    """
 
 class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
-    """SessionState is where a session stands."""
+    """SessionState is where a session stands. It is worked out whenever a session is looked at: an idle one is EXPIRED at once,
+    by the store's clock. Ended sessions and their ledgers are kept for 7 days after their end (session_kept_seconds).
+    """
 
 SESSION_STATE_UNSPECIFIED: SessionState.ValueType  # 0
 """Never sent."""
@@ -52,9 +56,11 @@ SESSION_STATE_OPEN: SessionState.ValueType  # 1
 SESSION_STATE_COMMITTED: SessionState.ValueType  # 2
 """Closed by Commit."""
 SESSION_STATE_ABANDONED: SessionState.ValueType  # 3
-"""Closed by its caller without an outcome."""
+"""Closed by AbandonSession, without an outcome."""
 SESSION_STATE_EXPIRED: SessionState.ValueType  # 4
-"""Idle for longer than 60 minutes."""
+"""Idle for longer than 60 minutes (session_idle_seconds). Successful Recall, RecallWithContext, Remember, RecordTurns and
+Feedback count as activity.
+"""
 Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
 class _ContinuityState:
@@ -526,7 +532,7 @@ class ActivateRequest(_message.Message):
     """What it is to lead to: 1..4000 code points, not blank."""
     continuity_id: _builtins.str
     """Continues a conversation of the same scope and caller; unset starts one. Unknown, malformed or foreign ids are
-    INVALID_ARGUMENT. It reopens nothing.
+    INVALID_ARGUMENT. It reopens nothing. An id is good for 90 days after the last Activate that gave or took it.
     """
     evidence: _recall_pb2.EvidenceMode.ValueType
     """How much evidence is returned; default REFERENCES."""
@@ -711,7 +717,7 @@ class FeedbackRequest(_message.Message):
 
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeedbackItem]:
-        """The batch form: 1..100 retrievals, answered one by one."""
+        """The batch form: 1..100 different retrievals, answered one by one, in one atomic step."""
 
     def __init__(
         self,
@@ -807,9 +813,11 @@ class MemoryFeedback(_message.Message):
     stale_reason: _common_pb2.StaleReason.ValueType
     """For STALE: why it does not hold any more."""
     reason: _builtins.str
-    """For STALE and UNASSESSABLE: the explanation, 1..4000 code points, not blank."""
+    """For STALE and UNASSESSABLE: the explanation, 1..4000 code points, not blank. Optional otherwise."""
     replacement_memory_id: _builtins.str
-    """For STALE with SUPERSEDED: the memory that took its place: existing, active, in the same scope, not itself."""
+    """For STALE with SUPERSEDED: the memory that took its place: existing, active (entries count in their order), in the same
+    scope, not itself.
+    """
     def __init__(
         self,
         *,
@@ -848,7 +856,7 @@ class ProcedureFeedback(_message.Message):
     contribution: _builtins.str
     """For USED: what it contributed, 1..4000 code points, not blank."""
     reason: _builtins.str
-    """For UNASSESSABLE: the explanation, 1..4000 code points, not blank."""
+    """For UNASSESSABLE: the explanation, 1..4000 code points, not blank. Optional otherwise."""
     def __init__(
         self,
         *,
@@ -1058,7 +1066,7 @@ class CommitRequest(_message.Message):
 
     @_builtins.property
     def procedure(self) -> Global___ProcedureInput:
-        """The way it was done, for the next time."""
+        """The way it was done, for the next time. In a second commit: unset keeps the first, whose outcome follows the session's."""
 
     @_builtins.property
     def trajectory(self) -> _containers.RepeatedCompositeFieldContainer[Global___TrajectoryEntry]:
@@ -1215,9 +1223,9 @@ class CommitResponse(_message.Message):
     feedback_status: Global___FeedbackStatus.ValueType
     """INCOMPLETE only for a late commit of an expired session."""
     episode_id: _builtins.str
-    """The episode that was formed, `ep_N`; "" when none was."""
+    """The session's episode, `ep_N`; "" when none was formed or it was forgotten since."""
     procedure_id: _builtins.str
-    """The procedure that was recorded, `proc_N`; "" when none was."""
+    """The session's procedure, `proc_N`; "" when none was recorded or it was forgotten since."""
     operation: Global___CommitOperation.ValueType
     """Whether this commit closed the session or updated its outcome."""
     trajectory_left_out: _builtins.int
@@ -1243,6 +1251,64 @@ class CommitResponse(_message.Message):
 Global___CommitResponse: _TypeAlias = CommitResponse  # noqa: Y015
 
 @_typing.final
+class AbandonSessionRequest(_message.Message):
+    """AbandonSessionRequest names the session to close."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    request_id: _builtins.str
+    """Makes retries safe for 24 hours: 1..64 ASCII characters; "" = no protection."""
+    @_builtins.property
+    def scope(self) -> _common_pb2.Scope:
+        """The session's path scope."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        scope: _common_pb2.Scope | None = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "scope", b"scope", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AbandonSessionRequest: _TypeAlias = AbandonSessionRequest  # noqa: Y015
+
+@_typing.final
+class AbandonSessionResponse(_message.Message):
+    """AbandonSessionResponse is the closed session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    state: Global___SessionState.ValueType
+    """ABANDONED."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        state: Global___SessionState.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AbandonSessionResponse: _TypeAlias = AbandonSessionResponse  # noqa: Y015
+
+@_typing.final
 class GetSessionRequest(_message.Message):
     """GetSessionRequest names a session."""
 
@@ -1255,7 +1321,7 @@ class GetSessionRequest(_message.Message):
     session_id: _builtins.str
     """The session."""
     page_size: _builtins.int
-    """Retrievals a page: 1..500; 0 = 100."""
+    """Retrievals a page: 1..500; 0 = 100. A page is also full at 1 MiB."""
     page_token: _builtins.str
     """`next_page_token` of the page before; "" = the first page."""
     @_builtins.property
@@ -1373,6 +1439,138 @@ class GetSessionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetSessionResponse: _TypeAlias = GetSessionResponse  # noqa: Y015
+
+@_typing.final
+class ListSessionsRequest(_message.Message):
+    """ListSessionsRequest says which sessions are listed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Sessions a page: 1..500; 0 = 50. A page is also full at 1 MiB, and with `states` set it ends, however many it found,
+    once 1000 sessions were looked at.
+    """
+    page_token: _builtins.str
+    """`next_page_token` of the page before; "" = the first page."""
+    @_builtins.property
+    def scope(self) -> _common_pb2.Scope:
+        """A path scope."""
+
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[Global___SessionState.ValueType]:
+        """Only sessions in one of these states; empty = in any."""
+
+    def __init__(
+        self,
+        *,
+        scope: _common_pb2.Scope | None = ...,
+        states: _abc.Iterable[Global___SessionState.ValueType] | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "scope", b"scope", "states", b"states"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSessionsRequest: _TypeAlias = ListSessionsRequest  # noqa: Y015
+
+@_typing.final
+class ListSessionsResponse(_message.Message):
+    """ListSessionsResponse is one page of sessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page, which may turn out empty; "" on the last."""
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[Global___SessionSummary]:
+        """Newest first."""
+
+    def __init__(
+        self,
+        *,
+        sessions: _abc.Iterable[Global___SessionSummary] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "sessions", b"sessions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSessionsResponse: _TypeAlias = ListSessionsResponse  # noqa: Y015
+
+@_typing.final
+class SessionSummary(_message.Message):
+    """SessionSummary is a session in a list. GetSession shows the rest."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    CONTINUITY_ID_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    OPENED_AT_FIELD_NUMBER: _builtins.int
+    ACTIVE_AT_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    RETRIEVAL_COUNT_FIELD_NUMBER: _builtins.int
+    UNCOVERED_COUNT_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    state: Global___SessionState.ValueType
+    """Where it stands now."""
+    continuity_id: _builtins.str
+    """Correlates the sessions of one conversation."""
+    task: _builtins.str
+    """What the session was opened for."""
+    retrieval_count: _builtins.int
+    """How many retrievals it has."""
+    uncovered_count: _builtins.int
+    """How many of them are not covered."""
+    outcome: _common_pb2.Outcome.ValueType
+    """The outcome, once one was committed."""
+    @_builtins.property
+    def opened_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was opened."""
+
+    @_builtins.property
+    def active_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was last active."""
+
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it is going to expire; unset unless OPEN."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        state: Global___SessionState.ValueType = ...,
+        continuity_id: _builtins.str = ...,
+        task: _builtins.str = ...,
+        opened_at: _timestamp_pb2.Timestamp | None = ...,
+        active_at: _timestamp_pb2.Timestamp | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        retrieval_count: _builtins.int = ...,
+        uncovered_count: _builtins.int = ...,
+        outcome: _common_pb2.Outcome.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["active_at", b"active_at", "expires_at", b"expires_at", "opened_at", b"opened_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_at", b"active_at", "continuity_id", b"continuity_id", "expires_at", b"expires_at", "opened_at", b"opened_at", "outcome", b"outcome", "retrieval_count", b"retrieval_count", "session_id", b"session_id", "state", b"state", "task", b"task", "uncovered_count", b"uncovered_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionSummary: _TypeAlias = SessionSummary  # noqa: Y015
 
 @_typing.final
 class RetrievalState(_message.Message):

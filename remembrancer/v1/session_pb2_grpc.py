@@ -51,10 +51,20 @@ class SessionServiceStub:
                 request_serializer=remembrancer_dot_v1_dot_session__pb2.CommitRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_session__pb2.CommitResponse.FromString,
                 _registered_method=True)
+        self.AbandonSession = channel.unary_unary(
+                '/remembrancer.v1.SessionService/AbandonSession',
+                request_serializer=remembrancer_dot_v1_dot_session__pb2.AbandonSessionRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_session__pb2.AbandonSessionResponse.FromString,
+                _registered_method=True)
         self.GetSession = channel.unary_unary(
                 '/remembrancer.v1.SessionService/GetSession',
                 request_serializer=remembrancer_dot_v1_dot_session__pb2.GetSessionRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_session__pb2.GetSessionResponse.FromString,
+                _registered_method=True)
+        self.ListSessions = channel.unary_unary(
+                '/remembrancer.v1.SessionService/ListSessions',
+                request_serializer=remembrancer_dot_v1_dot_session__pb2.ListSessionsRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_session__pb2.ListSessionsResponse.FromString,
                 _registered_method=True)
 
 
@@ -76,7 +86,9 @@ class SessionServiceServicer:
     def Feedback(self, request, context):
         """Feedback says what became of the exposed targets of one retrieval, or of several retrievals of one partition. It may
         come in parts and adds up; a bad entry is rejected alone, its siblings count. It is accepted after the session
-        ended, too. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that item's `error`).
+        ended, too, as long as its ledger is kept. It counts as activity of an open session. A memory that was forgotten since
+        stays assessable; that teaches nothing. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that
+        item's `error`); ABORTED CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -84,9 +96,21 @@ class SessionServiceServicer:
 
     def Commit(self, request, context):
         """Commit closes a session whose retrievals are all covered, forms its episode, and may record a procedure. Gate and
-        close are one atomic step. A second commit updates the outcome. Committing an expired session attaches the outcome
-        and leaves it expired. Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION FEEDBACK_INCOMPLETE (with
-        FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned).
+        close are one atomic step. A second commit updates the outcome, the episode and, if one is given, the procedure; all
+        keep their ids, and what was declared STALE or forgotten stays so. Committing an expired session attaches the outcome
+        and leaves it expired; while a retrieval is uncovered that forms neither episode nor procedure, and a later commit,
+        once all is covered, makes up for it. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+        FEEDBACK_INCOMPLETE (with FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned);
+        ABORTED CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AbandonSession(self, request, context):
+        """AbandonSession closes an open session without an outcome: nothing has to be covered, and nothing is formed. Its
+        retrievals still take feedback. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+        SESSION_SCOPE_MISMATCH, SESSION_EXPIRED, SESSION_ENDED (committed, or abandoned by another request); ABORTED CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,6 +119,14 @@ class SessionServiceServicer:
     def GetSession(self, request, context):
         """GetSession shows a session of the caller with its retrievals and what is outstanding. It does not count as activity.
         Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSessions(self, request, context):
+        """ListSessions lists the caller's own sessions of one scope, newest first. Sessions that are opened while a caller pages
+        through change nothing on the further pages. It does not count as activity. Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -118,10 +150,20 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     request_deserializer=remembrancer_dot_v1_dot_session__pb2.CommitRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_session__pb2.CommitResponse.SerializeToString,
             ),
+            'AbandonSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.AbandonSession,
+                    request_deserializer=remembrancer_dot_v1_dot_session__pb2.AbandonSessionRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_session__pb2.AbandonSessionResponse.SerializeToString,
+            ),
             'GetSession': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSession,
                     request_deserializer=remembrancer_dot_v1_dot_session__pb2.GetSessionRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_session__pb2.GetSessionResponse.SerializeToString,
+            ),
+            'ListSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessions,
+                    request_deserializer=remembrancer_dot_v1_dot_session__pb2.ListSessionsRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_session__pb2.ListSessionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -218,6 +260,33 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
+    def AbandonSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.SessionService/AbandonSession',
+            remembrancer_dot_v1_dot_session__pb2.AbandonSessionRequest.SerializeToString,
+            remembrancer_dot_v1_dot_session__pb2.AbandonSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetSession(request,
             target,
             options=(),
@@ -234,6 +303,33 @@ class SessionService:
             '/remembrancer.v1.SessionService/GetSession',
             remembrancer_dot_v1_dot_session__pb2.GetSessionRequest.SerializeToString,
             remembrancer_dot_v1_dot_session__pb2.GetSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.SessionService/ListSessions',
+            remembrancer_dot_v1_dot_session__pb2.ListSessionsRequest.SerializeToString,
+            remembrancer_dot_v1_dot_session__pb2.ListSessionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

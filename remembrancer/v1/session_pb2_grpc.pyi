@@ -44,17 +44,31 @@ class SessionServiceStub:
     Feedback: _grpc.UnaryUnaryMultiCallable[_session_pb2.FeedbackRequest, _session_pb2.FeedbackResponse]
     """Feedback says what became of the exposed targets of one retrieval, or of several retrievals of one partition. It may
     come in parts and adds up; a bad entry is rejected alone, its siblings count. It is accepted after the session
-    ended, too. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that item's `error`).
+    ended, too, as long as its ledger is kept. It counts as activity of an open session. A memory that was forgotten since
+    stays assessable; that teaches nothing. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that
+    item's `error`); ABORTED CONFLICT.
     """
     Commit: _grpc.UnaryUnaryMultiCallable[_session_pb2.CommitRequest, _session_pb2.CommitResponse]
     """Commit closes a session whose retrievals are all covered, forms its episode, and may record a procedure. Gate and
-    close are one atomic step. A second commit updates the outcome. Committing an expired session attaches the outcome
-    and leaves it expired. Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION FEEDBACK_INCOMPLETE (with
-    FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned).
+    close are one atomic step. A second commit updates the outcome, the episode and, if one is given, the procedure; all
+    keep their ids, and what was declared STALE or forgotten stays so. Committing an expired session attaches the outcome
+    and leaves it expired; while a retrieval is uncovered that forms neither episode nor procedure, and a later commit,
+    once all is covered, makes up for it. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+    FEEDBACK_INCOMPLETE (with FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned);
+    ABORTED CONFLICT.
+    """
+    AbandonSession: _grpc.UnaryUnaryMultiCallable[_session_pb2.AbandonSessionRequest, _session_pb2.AbandonSessionResponse]
+    """AbandonSession closes an open session without an outcome: nothing has to be covered, and nothing is formed. Its
+    retrievals still take feedback. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+    SESSION_SCOPE_MISMATCH, SESSION_EXPIRED, SESSION_ENDED (committed, or abandoned by another request); ABORTED CONFLICT.
     """
     GetSession: _grpc.UnaryUnaryMultiCallable[_session_pb2.GetSessionRequest, _session_pb2.GetSessionResponse]
     """GetSession shows a session of the caller with its retrievals and what is outstanding. It does not count as activity.
     Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH.
+    """
+    ListSessions: _grpc.UnaryUnaryMultiCallable[_session_pb2.ListSessionsRequest, _session_pb2.ListSessionsResponse]
+    """ListSessions lists the caller's own sessions of one scope, newest first. Sessions that are opened while a caller pages
+    through change nothing on the further pages. It does not count as activity. Errors: INVALID_ARGUMENT.
     """
 
 @_typing.type_check_only
@@ -73,17 +87,31 @@ class SessionServiceAsyncStub(SessionServiceStub):
     Feedback: _aio.UnaryUnaryMultiCallable[_session_pb2.FeedbackRequest, _session_pb2.FeedbackResponse]  # type: ignore[assignment]
     """Feedback says what became of the exposed targets of one retrieval, or of several retrievals of one partition. It may
     come in parts and adds up; a bad entry is rejected alone, its siblings count. It is accepted after the session
-    ended, too. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that item's `error`).
+    ended, too, as long as its ledger is kept. It counts as activity of an open session. A memory that was forgotten since
+    stays assessable; that teaches nothing. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that
+    item's `error`); ABORTED CONFLICT.
     """
     Commit: _aio.UnaryUnaryMultiCallable[_session_pb2.CommitRequest, _session_pb2.CommitResponse]  # type: ignore[assignment]
     """Commit closes a session whose retrievals are all covered, forms its episode, and may record a procedure. Gate and
-    close are one atomic step. A second commit updates the outcome. Committing an expired session attaches the outcome
-    and leaves it expired. Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION FEEDBACK_INCOMPLETE (with
-    FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned).
+    close are one atomic step. A second commit updates the outcome, the episode and, if one is given, the procedure; all
+    keep their ids, and what was declared STALE or forgotten stays so. Committing an expired session attaches the outcome
+    and leaves it expired; while a retrieval is uncovered that forms neither episode nor procedure, and a later commit,
+    once all is covered, makes up for it. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+    FEEDBACK_INCOMPLETE (with FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned);
+    ABORTED CONFLICT.
+    """
+    AbandonSession: _aio.UnaryUnaryMultiCallable[_session_pb2.AbandonSessionRequest, _session_pb2.AbandonSessionResponse]  # type: ignore[assignment]
+    """AbandonSession closes an open session without an outcome: nothing has to be covered, and nothing is formed. Its
+    retrievals still take feedback. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+    SESSION_SCOPE_MISMATCH, SESSION_EXPIRED, SESSION_ENDED (committed, or abandoned by another request); ABORTED CONFLICT.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_session_pb2.GetSessionRequest, _session_pb2.GetSessionResponse]  # type: ignore[assignment]
     """GetSession shows a session of the caller with its retrievals and what is outstanding. It does not count as activity.
     Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH.
+    """
+    ListSessions: _aio.UnaryUnaryMultiCallable[_session_pb2.ListSessionsRequest, _session_pb2.ListSessionsResponse]  # type: ignore[assignment]
+    """ListSessions lists the caller's own sessions of one scope, newest first. Sessions that are opened while a caller pages
+    through change nothing on the further pages. It does not count as activity. Errors: INVALID_ARGUMENT.
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -111,7 +139,9 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_pb2.FeedbackResponse, _abc.Awaitable[_session_pb2.FeedbackResponse]]:
         """Feedback says what became of the exposed targets of one retrieval, or of several retrievals of one partition. It may
         come in parts and adds up; a bad entry is rejected alone, its siblings count. It is accepted after the session
-        ended, too. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that item's `error`).
+        ended, too, as long as its ledger is kept. It counts as activity of an open session. A memory that was forgotten since
+        stays assessable; that teaches nothing. Errors: INVALID_ARGUMENT; NOT_FOUND RETRIEVAL_NOT_FOUND (for `items` in that
+        item's `error`); ABORTED CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -121,9 +151,23 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_session_pb2.CommitResponse, _abc.Awaitable[_session_pb2.CommitResponse]]:
         """Commit closes a session whose retrievals are all covered, forms its episode, and may record a procedure. Gate and
-        close are one atomic step. A second commit updates the outcome. Committing an expired session attaches the outcome
-        and leaves it expired. Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION FEEDBACK_INCOMPLETE (with
-        FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned).
+        close are one atomic step. A second commit updates the outcome, the episode and, if one is given, the procedure; all
+        keep their ids, and what was declared STALE or forgotten stays so. Committing an expired session attaches the outcome
+        and leaves it expired; while a retrieval is uncovered that forms neither episode nor procedure, and a later commit,
+        once all is covered, makes up for it. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+        FEEDBACK_INCOMPLETE (with FeedbackIncomplete among its details), SESSION_SCOPE_MISMATCH, SESSION_ENDED (abandoned);
+        ABORTED CONFLICT.
+        """
+
+    @_abc_1.abstractmethod
+    def AbandonSession(
+        self,
+        request: _session_pb2.AbandonSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_pb2.AbandonSessionResponse, _abc.Awaitable[_session_pb2.AbandonSessionResponse]]:
+        """AbandonSession closes an open session without an outcome: nothing has to be covered, and nothing is formed. Its
+        retrievals still take feedback. Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION
+        SESSION_SCOPE_MISMATCH, SESSION_EXPIRED, SESSION_ENDED (committed, or abandoned by another request); ABORTED CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -134,6 +178,16 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_pb2.GetSessionResponse, _abc.Awaitable[_session_pb2.GetSessionResponse]]:
         """GetSession shows a session of the caller with its retrievals and what is outstanding. It does not count as activity.
         Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH.
+        """
+
+    @_abc_1.abstractmethod
+    def ListSessions(
+        self,
+        request: _session_pb2.ListSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_pb2.ListSessionsResponse, _abc.Awaitable[_session_pb2.ListSessionsResponse]]:
+        """ListSessions lists the caller's own sessions of one scope, newest first. Sessions that are opened while a caller pages
+        through change nothing on the further pages. It does not count as activity. Errors: INVALID_ARGUMENT.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

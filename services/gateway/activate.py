@@ -9,9 +9,9 @@ from typing import Any, Final
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.clock import from_ms
-from remembrancer.model.errors import InvalidField
+from remembrancer.model.errors import EncoderUnavailable, InvalidField
 from remembrancer.model.fusion import RELEVANCE_FLOOR
-from remembrancer.model.ids import SessionRef, new_token
+from remembrancer.model.ids import SessionRef, is_continuity, new_continuity, new_token
 from remembrancer.model.scope import ScopeKey, require_path
 from remembrancer.model.task_context import check_context, cue
 from remembrancer.model.text import request_id, require, trimmed
@@ -30,6 +30,7 @@ from services.gateway.recall import AUTO_PROJECT
 from services.gateway.replay import WRITES_MS, RequestMemory
 from services.gateway.retrieval import Look, fragmentation, look, texts_for
 from services.gateway.search import Found, Question
+from services.gateway.sessions import gone_sessions, sample_of_sessions
 
 RPC: Final = "Activate"
 TOP_K: Final = 5
@@ -49,10 +50,12 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     checked = _check(request)
     keys = PartitionKeys(partition_of(checked.scope.path))
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
-    seen = await look(parts, keys, checked.query, memory, _continuity_reads(keys, request))
+    reads = [*_continuity_reads(keys, request), sample_of_sessions(keys, call.caller)]
+    seen = await look(parts, keys, checked.query, memory, reads)
     if seen.seen is not None:
         return await _again(parts, keys, seen.seen.answer)
     continuity = _continuity(request, seen.extra, call.caller)
+    gone = await gone_sessions(parts.store, keys, seen.extra[-1], seen.now_ms, parts.retention)
     found = await parts.searcher.search(_question(checked, keys, seen), call.seconds_left, may_fail=True)
     session = SessionRef(keys.partition, new_token())
     retrieval = new_retrieval(keys.partition, session)
@@ -72,8 +75,9 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     if checked.axes.project_id == AUTO_PROJECT:
         plan.recall.resolved_project_id = AUTO_PROJECT
     change = Change(keys)
-    open_session(change, session, _info(request, checked, call, continuity, seen), checked.context, parts.retention)
-    change.write("HSET", keys.continuities, continuity, call.caller)
+    open_session(change, session, _info(request, checked, call, continuity, seen), checked.context)
+    if gone:
+        change.write("ZREM", keys.sessions_of(call.caller), *gone)
     entry = store_pb2.Retrieval(
         caller=call.caller,
         origin=session_pb2.RETRIEVAL_ORIGIN_ACTIVATE,
@@ -81,7 +85,7 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
         exposed=exposed(plan.recall, found.records),
     )
     enter_retrieval(change, retrieval, entry, parts.retention)
-    touch(change, session, parts.retention)
+    touch(change, session, call.caller, parts.retention)
     memory.remember(change, plan)
     outcome = await parts.store.apply(change)
     if isinstance(outcome, Replayed):
@@ -105,16 +109,16 @@ def _check(request: session_pb2.ActivateRequest) -> _Checked:
 
 
 def _continuity_reads(keys: PartitionKeys, request: session_pb2.ActivateRequest) -> Sequence[Read]:
-    if not request.HasField("continuity_id"):
-        return []
-    return [("HGET", keys.continuities, request.continuity_id)]
+    known = request.HasField("continuity_id") and is_continuity(request.continuity_id)
+    return [("GET", keys.continuity(request.continuity_id))] if known else []
 
 
 def _continuity(request: session_pb2.ActivateRequest, found: list[Any], caller: str) -> str:
     """Return the continuity id to use. Errors: InvalidField, the same for unknown, malformed and foreign ones."""
     if not request.HasField("continuity_id"):
-        return f"con_{new_token()}"
-    if found[0] is None or found[0].decode() != caller:
+        return new_continuity()
+    owner = found[0] if is_continuity(request.continuity_id) else None
+    if owner is None or owner.decode() != caller:
         raise InvalidField("continuity_id", "is not one that this scope gave you; leave it out to start anew")
     return request.continuity_id
 
@@ -138,7 +142,9 @@ def _session_plan(
     session: SessionRef, continuity: str, request: session_pb2.ActivateRequest, seen: Look, found: Found
 ) -> store_pb2.ActivatePlan:
     # Without the active tier's word, a scope that was written to counts as holding something.
-    any_live = seen.ever_written if common_pb2.TIER_ACTIVE in found.errors and not found.direct else found.any_live
+    error = found.errors.get(common_pb2.TIER_ACTIVE)
+    unheard = error is not None and not isinstance(error, EncoderUnavailable)
+    any_live = seen.ever_written if unheard else found.any_live
     return store_pb2.ActivatePlan(
         session_id=str(session),
         continuity_id=continuity,

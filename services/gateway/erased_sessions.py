@@ -28,7 +28,6 @@ async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
         bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
         change.require_same("session outcome", key, "outcome", outcome)
         change.write("HSET", key, "outcome", bare.SerializeToString())
-        change.write("HDEL", key, "episode")
     names = sorted(name.decode() for name in used)
     learned = (await parts.store.read(("HMGET", keys.learned, *names))).answers[0] if names else []
     for name, raw in zip(names, learned, strict=True):

@@ -159,7 +159,10 @@ async def _erase(
     change.write("SREM", keys.unembedded, *fields)
     await _delist(parts, change, records)
     await _uncount_speakers(parts, change, list(records.values()))
-    for record in records.values():
+    for n, record in records.items():
+        ref = parse_session(record.session_id)
+        if ref is not None:
+            change.write("LREM", keys.written(ref.ledger), 0, n)
         if record.kind == store_pb2.RECORD_KIND_EPISODE:
             await scrub_session(parts, change, record.session_id)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Final
 
 from remembrancer.model.clock import from_ms
@@ -15,6 +13,7 @@ from remembrancer.store.sessions import PUBLIC_STATE, StoredState, session_reads
 from remembrancer.v1 import session_pb2
 from services.gateway.calls import Call
 from services.gateway.limits import whole_number
+from services.gateway.paging import fitting, page_token, position_of
 from services.gateway.parts import Parts
 from services.gateway.sessions import named, owned, refuse_foreign
 from services.gateway.uncovered import retrieval_states
@@ -31,7 +30,7 @@ async def get_session(
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
     keys = PartitionKeys(partition_of(scope.path))
     ref = named(request.session_id, required=True)
-    start = _position(request.page_token, ref.ledger)
+    start = _start(request.page_token, ref.ledger)
     await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
     snapshot = await parts.store.read(
         session_reads(ref),
@@ -49,7 +48,7 @@ async def get_session(
         task_context=to_struct(session.context),
         opened_at=session.info.opened_at,
         active_at=from_ms(session.active_ms),
-        retrievals=await retrieval_states(parts, ref, [name.decode() for name in names]),
+        retrievals=fitting(await retrieval_states(parts, ref, [name.decode() for name in names])),
         retrieval_count=session.count,
         uncovered_count=uncovered,
         episode_id=f"ep_{session.episode}" if session.episode else "",
@@ -60,23 +59,14 @@ async def get_session(
     if session.outcome is not None:
         response.outcome = session.outcome.outcome
         response.outcome_summary = session.outcome.outcome_summary
-    if start + size < session.count:
-        response.next_page_token = _token(start + size, ref.ledger)
+    end = start + len(response.retrievals)
+    if response.retrievals and end < session.count:
+        response.next_page_token = page_token(ref.ledger, str(end))
     return response
 
 
-def _token(position: int, ledger: str) -> str:
-    """Return an opaque token that is good for this session's list only."""
-    return base64.urlsafe_b64encode(f"{ledger}:{position}".encode()).decode()
-
-
-def _position(token: str, ledger: str) -> int:
-    if not token:
-        return 0
-    try:
-        owner, _, position = base64.urlsafe_b64decode(token.encode()).decode().partition(":")
-        if owner == ledger and position.isascii() and position.isdigit():
-            return int(position)
-    except (binascii.Error, ValueError):
-        pass
-    raise InvalidField("page_token", "is not one that this list gave you")
+def _start(token: str, ledger: str) -> int:
+    position = position_of(token, ledger)
+    if position and not (position.isascii() and position.isdigit()):
+        raise InvalidField("page_token", "is not one that this list gave you")
+    return int(position or 0)

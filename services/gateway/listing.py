@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.page_token import page_token, position_of
 from remembrancer.model.scope import parse_scope
 from remembrancer.model.selection import Selection
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.assembly import PREVIEW
 from services.gateway.calls import Call
 from services.gateway.limits import whole_number
 from services.gateway.memory_record import memory_record
+from services.gateway.paging import PAGE_BYTES, page_token, position_of
 from services.gateway.parts import Parts
 from services.gateway.selecting import check_selection
 
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 500
-PAGE_BYTES: Final = 1 << 20
 CHUNK: Final = 100
 """Sequence numbers looked up at a time."""
 
@@ -38,7 +37,7 @@ async def list_memories(
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
     keys = PartitionKeys(partition_of(scope.path))
     this_list = _description(request)
-    below = position_of(this_list, request.page_token)
+    below = position_of(request.page_token, this_list)
     upper = int(below) - 1 if below.isascii() and below.isdigit() else await _last_number(parts, keys)
     response, used = listing_pb2.ListMemoriesResponse(), 0
     lowest = max(0, upper - LOOKED_AT)
@@ -89,4 +88,4 @@ def _description(request: listing_pb2.ListMemoriesRequest) -> str:
     same.CopyFrom(request)
     same.ClearField("page_size")
     same.ClearField("page_token")
-    return same.SerializeToString(deterministic=True).hex()
+    return digest("memories", same.SerializeToString(deterministic=True))

@@ -39,6 +39,7 @@ WRITES = (
     "/remembrancer.v1.SessionService/Activate",
     "/remembrancer.v1.SessionService/Feedback",
     "/remembrancer.v1.SessionService/Commit",
+    "/remembrancer.v1.SessionService/AbandonSession",
     "/remembrancer.v1.MemoryService/Remember",
     "/remembrancer.v1.MemoryService/RecordTurns",
     "/remembrancer.v1.MemoryService/UpdateMemory",

@@ -12,20 +12,23 @@ from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway.limits import TEXT_LENGTH
 
 SHOWN_USES: Final = 3
-CAUTION: Final = "Caution: this procedure failed the last time it was used."
+CAUTION: Final = "Caution: the last time that this was done, it failed."
 
 
 def procedure_of(
     n: int, relevance: float, record: store_pb2.Record, learned: store_pb2.Learned | None
 ) -> recall_pb2.Procedure:
-    """Return a procedure with its tallies, its latest outcome, and a caution when that was a failure."""
+    """Return a procedure with its tallies, the outcome of its latest use, and a caution.
+
+    The making is the first use. The caution stands while the last known outcome is a failure: a use whose session is
+    still under way does not take it away.
+    """
     body, known = record.procedure, learned or store_pb2.Learned()
-    outcome, outcome_summary = body.outcome, body.outcome_summary
-    settled = [use for use in known.uses if use.outcome != common_pb2.OUTCOME_UNKNOWN]
-    if settled:
-        outcome, outcome_summary = settled[-1].outcome, settled[-1].outcome_summary
+    ends = [(body.outcome, body.outcome_summary), *((use.outcome, use.outcome_summary) for use in known.uses)]
+    outcome, outcome_summary = ends[-1]
+    last_known = next((end for end, _ in reversed(ends) if end != common_pb2.OUTCOME_UNKNOWN), outcome)
     caveats = list(body.caveats)
-    if outcome == common_pb2.OUTCOME_FAILURE:
+    if last_known == common_pb2.OUTCOME_FAILURE:
         caveats.insert(0, CAUTION)
     return recall_pb2.Procedure(
         procedure_id=f"proc_{n}",
@@ -71,23 +74,22 @@ def check_procedure_input(given: session_pb2.ProcedureInput) -> dict[str, Any] |
     return check_context(given.context, "procedure.context") if given.HasField("context") else None
 
 
-def procedure_record(
+def searched_text(given: session_pb2.ProcedureInput, goal: str) -> str:
+    """Return the text by which a procedure is found: goal, summary and steps."""
+    return "\n".join((goal, given.summary, *(step.summary for step in given.steps)))
+
+
+def procedure_body(
     given: session_pb2.ProcedureInput, goal: str, context: dict[str, Any], outcome: store_pb2.SessionOutcome
-) -> store_pb2.Record:
-    """Return the record of a procedure; its searched text is goal, summary and steps."""
-    steps = [step.summary for step in given.steps]
-    return store_pb2.Record(
-        kind=store_pb2.RECORD_KIND_PROCEDURE,
-        content="\n".join((goal, given.summary, *steps)),
-        status=common_pb2.MEMORY_STATUS_ACTIVE,
-        procedure=store_pb2.ProcedureBody(
-            goal=goal,
-            summary=given.summary,
-            context=to_struct(context),
-            steps=steps,
-            caveats=given.caveats,
-            deduplication_key=given.deduplication_key,
-            outcome=outcome.outcome,
-            outcome_summary=outcome.outcome_summary,
-        ),
+) -> store_pb2.ProcedureBody:
+    """Return what is stored of a procedure beside its text."""
+    return store_pb2.ProcedureBody(
+        goal=goal,
+        summary=given.summary,
+        context=to_struct(context),
+        steps=[step.summary for step in given.steps],
+        caveats=given.caveats,
+        deduplication_key=given.deduplication_key,
+        outcome=outcome.outcome,
+        outcome_summary=outcome.outcome_summary,
     )

@@ -210,7 +210,7 @@ async def _enter(
             _extend(change, session, checked.context, parts.session_retrievals)
         enter_retrieval(change, retrieval, entry, parts.retention)
         if session is not None:
-            touch(change, session.ref, parts.retention)
+            touch(change, session.ref, call.caller, parts.retention)
         memory.remember(change, plan)
         match await parts.store.apply(change):
             case Applied():

@@ -7,15 +7,15 @@ from collections import Counter
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.page_token import page_token, position_of
 from remembrancer.model.scope import SCOPE_LENGTH, parse_scope
 from remembrancer.model.text import bounded
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.calls import Call
 from services.gateway.limits import whole_number
 from services.gateway.listing import PAGE_DEFAULT, PAGE_MAX
 from services.gateway.memory_record import KINDS
+from services.gateway.paging import page_token, position_of
 from services.gateway.parts import Parts
 
 CHUNK: Final = 500
@@ -71,8 +71,8 @@ async def list_scopes(
     del call
     bounded("prefix", request.prefix, SCOPE_LENGTH)
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
-    this_list = f"scopes:{request.prefix}"
-    after = position_of(this_list, request.page_token)
+    this_list = digest("scopes", request.prefix)
+    after = position_of(request.page_token, this_list)
     registered = await parts.store.scopes()
     ahead = [(path, p) for p, path in registered.items() if path > after and path.startswith(request.prefix)]
     heapq.heapify(ahead)

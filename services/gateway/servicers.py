@@ -15,6 +15,7 @@ from remembrancer.v1 import (
     session_pb2,
     session_pb2_grpc,
 )
+from services.gateway.abandon import abandon_session
 from services.gateway.activate import activate
 from services.gateway.calls import Call
 from services.gateway.commit import commit
@@ -22,6 +23,7 @@ from services.gateway.contents import get_contents
 from services.gateway.feedback import feedback
 from services.gateway.forget import forget
 from services.gateway.get_session import get_session
+from services.gateway.list_sessions import list_sessions
 from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
 from services.gateway.recall import recall
@@ -46,6 +48,16 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
 
     async def Commit(self, request: session_pb2.CommitRequest, context: Any) -> session_pb2.CommitResponse:
         return await commit(self._parts, request, Call(context))
+
+    async def AbandonSession(
+        self, request: session_pb2.AbandonSessionRequest, context: Any
+    ) -> session_pb2.AbandonSessionResponse:
+        return await abandon_session(self._parts, request, Call(context))
+
+    async def ListSessions(
+        self, request: session_pb2.ListSessionsRequest, context: Any
+    ) -> session_pb2.ListSessionsResponse:
+        return await list_sessions(self._parts, request, Call(context))
 
     async def GetSession(self, request: session_pb2.GetSessionRequest, context: Any) -> session_pb2.GetSessionResponse:
         return await get_session(self._parts, request, Call(context))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from remembrancer.model.errors import (
     InvalidField,
@@ -13,8 +14,12 @@ from remembrancer.model.errors import (
     SessionScopeMismatch,
 )
 from remembrancer.model.ids import SessionRef, parse_session
-from remembrancer.store.partition import PartitionStore
-from remembrancer.store.sessions import Retention, Session, StoredState, session_from, session_reads
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import PartitionStore, Read
+from remembrancer.store.sessions import Retention, Session, StoredState, listed, session_from, session_reads
+
+SAMPLE: Final = 8
+"""Entries of a caller's list of sessions that each Activate looks at."""
 
 
 def named(session_id: str, *, required: bool = False) -> SessionRef:
@@ -59,3 +64,25 @@ def must_take_retrieval(session: Session, limit: int) -> None:
     must_be_open(session)
     if session.count >= limit:
         raise SessionFull(session.id, limit)
+
+
+def sample_of_sessions(keys: PartitionKeys, caller: str) -> Read:
+    """Return the command that draws a few entries of a caller's list of sessions, for `gone_sessions`."""
+    return ("ZRANDMEMBER", keys.sessions_of(caller), str(SAMPLE))
+
+
+async def gone_sessions(
+    store: PartitionStore, keys: PartitionKeys, entries: Sequence[bytes], now_ms: int, retention: Retention
+) -> list[str]:
+    """Return those entries of a sample whose sessions are past their retention.
+
+    Each Activate adds one entry and takes out those of its sample that are gone, so that in a list that grows only a
+    small share of entries is without a session. Young entries need no look.
+    """
+    oldest = now_ms - retention.idle_ms - retention.kept_ms
+    names = sorted({raw.decode() for raw in entries})
+    old = [(name, found[0]) for name in names if (found := listed(keys.partition, name)) and found[1] < oldest]
+    if not old:
+        return []
+    there = await store.read(*(("EXISTS", keys.session(ref.ledger)) for _, ref in old))
+    return [name for (name, _), exists in zip(old, there.answers, strict=True) if not exists]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.errors import Conflict, FeedbackMissing
+from remembrancer.model.errors import FeedbackMissing
 from remembrancer.model.ids import RetrievalRef, SessionRef
 from remembrancer.model.ledger import outstanding
 from remembrancer.store.keys import PartitionKeys
@@ -18,21 +18,21 @@ RETRIEVALS_LISTED: Final = 20
 TARGETS_LISTED: Final = 5
 
 
-async def refuse_uncovered(parts: Parts, keys: PartitionKeys, session: Session) -> NoReturn:
-    """Raise FeedbackMissing with the oldest uncovered retrievals."""
+async def refuse_uncovered(parts: Parts, keys: PartitionKeys, session: Session) -> None:
+    """Raise FeedbackMissing with the oldest uncovered retrievals; return when all got covered meanwhile."""
     ledger = session.ref.ledger
     snapshot = await parts.store.read(
         ("ZRANGE", keys.uncovered(ledger), "0", str(RETRIEVALS_LISTED - 1)), ("ZCARD", keys.uncovered(ledger))
     )
     names, total = snapshot.answers
     states = await retrieval_states(parts, session.ref, [name.decode() for name in names])
-    detail = errors_pb2.FeedbackIncomplete(total=total, truncated=total > len(states))
-    for state in states:
-        listed = detail.retrievals.add()
-        listed.CopyFrom(state.uncovered)
+    missing = [state.uncovered for state in states if not state.covered]
+    if not missing:
+        return
+    total -= len(states) - len(missing)
+    detail = errors_pb2.FeedbackIncomplete(retrievals=missing, total=total, truncated=total > len(missing))
+    for listed in detail.retrievals:
         del listed.outstanding[TARGETS_LISTED:]
-    if not states:
-        raise Conflict("the session changed meanwhile; try again")
     raise FeedbackMissing(session.id, detail)
 
 

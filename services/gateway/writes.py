@@ -197,7 +197,7 @@ def _change(
         numbers = Numbers(known.decode(), tuple(Allocated(planned.allocated) for _, planned in twins))
         change.write("HSET", keys.duplicates, digest, numbers)
     if state.session is not None:
-        touch(change, state.session.ref, parts.retention)
+        touch(change, state.session.ref, state.session.info.caller, parts.retention)
     return change, plan
 
 

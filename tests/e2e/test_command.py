@@ -180,3 +180,27 @@ def test_a_port_in_use_is_named(shared: Path) -> None:
     other = remembrancer("up", shared.parent / "other", "--gateway-port", port)
     assert other.returncode == 2
     assert f"Port {port} is in use" in other.stdout
+
+
+def test_the_demo_tells_its_story() -> None:
+    demo = subprocess.run(
+        [sys.executable, "-m", "remembrancer.cli", "demo"], capture_output=True, text=True, timeout=100
+    )
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "✗" not in demo.stdout
+    for shown in ("shares ent_", "FEEDBACK_INCOMPLETE", "episode ep_", "deep_tier_error: TIER_UNREACHABLE"):
+        assert shown in demo.stdout
+
+
+def test_a_role_runs_by_itself_and_refuses_bad_settings_in_one_line() -> None:
+    refused = subprocess.run(
+        [sys.executable, "-m", "remembrancer.cli", "run", "gateway"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, "REMEMBRANCER_LISTEN": "nowhere"},
+    )
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert "REMEMBRANCER_LISTEN" in line
+    assert "nowhere" in line

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -16,10 +17,14 @@ from remembrancer.client import Client, memory, memory_feedback, selection, turn
 from remembrancer.store.keys import partition_of
 from tests.service import OpenSession, Outage, Session, contents, hits
 
+Store = Any
+"""A redis.Redis; its annotations mix in those of the asynchronous client."""
+
 
 @pytest.fixture
-def store(service: LocalService) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(service.plan.store_url) as connection:
+def store(service: LocalService) -> Iterator[Store]:
+    connect: Any = redis.Redis.from_url
+    with connect(service.plan.store_url) as connection:
         yield connection
 
 
@@ -29,7 +34,7 @@ def mark() -> str:
     return f"q{uuid.uuid4().hex}x"
 
 
-def values(store: redis.Redis, key: bytes) -> bytes:
+def values(store: Store, key: bytes) -> bytes:
     """Return everything that a key holds, as one text."""
     kind = store.type(key).decode()
     found = {
@@ -43,7 +48,7 @@ def values(store: redis.Redis, key: bytes) -> bytes:
     return b"\n".join(part for part in found if part is not None)
 
 
-def holding(store: redis.Redis, mark: str) -> list[bytes]:
+def holding(store: Store, mark: str) -> list[bytes]:
     """Return the keys that hold a word anywhere, in any case, their own names included."""
     word = mark.lower().encode()
     return [key for key in store.scan_iter() if word in (key + values(store, key)).lower()]
@@ -55,7 +60,7 @@ def append_only(service: LocalService, mark: str) -> bool:
     return any(mark.lower().encode() in path.read_bytes().lower() for path in files)
 
 
-def rewrite(store: redis.Redis) -> None:
+def rewrite(store: Store) -> None:
     """Have the append-only file rewritten, its texts not compressed, and wait for it."""
     store.config_set("rdbcompression", "no")
     deadline = time.monotonic() + 60
@@ -79,7 +84,7 @@ def erased(client: Client, scope: str, **target: object) -> int:
 
 
 def test_one_memory_goes_from_everywhere(
-    client: Client, scope: str, open_session: OpenSession, store: redis.Redis, mark: str
+    client: Client, scope: str, open_session: OpenSession, store: Store, mark: str
 ) -> None:
     text = f"Tamsin {mark} hid the ledger of Harbour Street under the stairs."
     client.remember([memory("fact", text), memory("fact", "Tamsin reads the ledger of Harbour Street.")], scope=scope)
@@ -107,7 +112,7 @@ def test_one_memory_goes_from_everywhere(
 
 
 def test_an_episode_goes_with_its_last_member(
-    client: Client, scope: str, open_session: OpenSession, store: redis.Redis, mark: str
+    client: Client, scope: str, open_session: OpenSession, store: Store, mark: str
 ) -> None:
     session = open_session()
     client.remember(
@@ -141,7 +146,7 @@ def test_a_selection_goes_and_the_rest_stays(client: Client, scope: str, session
     assert contents(session.recall("errand or tea", "deep")) == ["Bo's tea."]
 
 
-def test_speakers_and_equal_texts_are_forgotten_too(client: Client, scope: str, store: redis.Redis, mark: str) -> None:
+def test_speakers_and_equal_texts_are_forgotten_too(client: Client, scope: str, store: Store, mark: str) -> None:
     client.record_turns(
         [turn("Good morning.", name=mark, msg_id="1"), turn("Good night.", name=mark, msg_id="2")], scope=scope
     )
@@ -163,7 +168,7 @@ def test_a_retried_forget_does_nothing_twice(client: Client, scope: str) -> None
 
 
 def test_an_erasure_that_was_cut_off_is_finished_by_itself(
-    client: Client, scope: str, store: redis.Redis, mark: str, killed: Outage
+    client: Client, scope: str, store: Store, mark: str, killed: Outage
 ) -> None:
     client.remember([memory("fact", f"{mark} {i}") for i in range(3)], scope=scope)
     # What a gateway leaves behind that dies right after it began: everything, up to N 3, nothing done yet.
@@ -182,7 +187,7 @@ def test_an_erasure_that_was_cut_off_is_finished_by_itself(
 
 
 def test_a_whole_scope_goes(
-    client: Client, scope: str, open_session: OpenSession, service: LocalService, store: redis.Redis, mark: str
+    client: Client, scope: str, open_session: OpenSession, service: LocalService, store: Store, mark: str
 ) -> None:
     forget_scope(client, scope, open_session, service, store, mark, 200)
 
@@ -190,7 +195,7 @@ def test_a_whole_scope_goes(
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_whole_scope_of_2500_goes(
-    client: Client, scope: str, open_session: OpenSession, service: LocalService, store: redis.Redis, mark: str
+    client: Client, scope: str, open_session: OpenSession, service: LocalService, store: Store, mark: str
 ) -> None:
     forget_scope(client, scope, open_session, service, store, mark, 2500)
 
@@ -200,7 +205,7 @@ def forget_scope(
     scope: str,
     open_session: OpenSession,
     service: LocalService,
-    store: redis.Redis,
+    store: Store,
     mark: str,
     count: int,
 ) -> None:

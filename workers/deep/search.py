@@ -16,8 +16,6 @@ ENTITY_SEEDS = 8
 """Further seeds among the records that mention an entity of the query."""
 MENTIONS_SCORED = 64
 """Newest mentions of one query entity that are scored as possible seeds."""
-TELLING = 0.1
-"""Specificity below which a query entity, such as a speaker's name, brings no seeds."""
 CONSIDERED = 256
 """Reached records whose own match with the query is scored: those with most activation."""
 WORTH_SHOWING = 0.25
@@ -63,7 +61,7 @@ def search(
 def _entity_seeds(partition: DeepPartition, request: tier_pb2.SearchRequest, view: View) -> dict[int, float]:
     mentions: set[int] = set()
     for entity in request.query.entities:
-        if partition.graph.specificity(entity.entity_id) >= TELLING:
+        if partition.graph.specificity(entity.entity_id) > 0.0:
             mentions.update(partition.graph.mentions(entity.entity_id)[-MENTIONS_SCORED:])
     scored = partition.index.relevance_of(request, sorted(filter(view.visible, mentions)))
     best = sorted(scored.values(), key=lambda c: (-c.relevance, c.n))[:ENTITY_SEEDS]

@@ -52,13 +52,7 @@ class PartitionIndex:
         self._turns = Turns()
         self._procedures = Procedures()
         self._fingerprints: dict[int, int] = {}
-        self._damaged: set[int] = set()
         self._last: tuple[bytes, Scorer] | None = None
-
-    @property
-    def damaged(self) -> int:
-        """How many records have a stored vector that could not be used; they are found by words."""
-        return len(self._damaged)
 
     def apply(self, stored: StoredRecord) -> None:
         """Take over the current state of one record; idempotent, in any order."""
@@ -118,11 +112,7 @@ class PartitionIndex:
 
     def _add(self, stored: StoredRecord, record: store_pb2.Record) -> None:
         slot = self._table.add(stored.n, record)
-        windows = stored.vectors
-        damaged = stored.damaged or (windows is not None and windows.shape[1] != self.model.dimension)
-        self._vectors.add(None if damaged else windows)
-        if damaged:
-            self._damaged.add(stored.n)
+        self._vectors.add(stored.vectors)
         self._lexical.add(_terms(record))
         self._turns.add(slot, stored.n, record)
         if record.kind == store_pb2.RECORD_KIND_PROCEDURE:
@@ -136,7 +126,6 @@ class PartitionIndex:
         self._lexical.remove(slot)
         self._turns.remove(slot)
         self._procedures.remove(n)
-        self._damaged.discard(n)
         del self._fingerprints[n]
 
     def _compact(self) -> None:
@@ -153,7 +142,7 @@ def _fingerprint(stored: StoredRecord) -> int:
     if stored.record is None:
         return 0
     vectors = b"" if stored.vectors is None else stored.vectors.tobytes()
-    return hash((stored.record.SerializeToString(deterministic=True), vectors, stored.damaged))
+    return hash((stored.record.SerializeToString(deterministic=True), vectors))
 
 
 def _terms(record: store_pb2.Record) -> list[str]:

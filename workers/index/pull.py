@@ -32,6 +32,9 @@ APPLY_SLICE = 100
 TOO_LARGE_SECONDS = 60.0
 """How long a partition that did not fit is refused without trying again."""
 
+NAMED = 10
+"""Damaged records that one line of the log names."""
+
 LOAD_ATTEMPTS = 3
 """How often a load starts over because the feed was trimmed under it."""
 
@@ -86,6 +89,7 @@ class Puller(Generic[T]):
         self._too_large: dict[str, float] = {}
         self._log = structlog.get_logger()
         self.malformed_entries = 0
+        self.damaged_records = 0
 
     async def current(self, partition: str, head: str, seconds: float, model: Model | None = None) -> T:
         """Return the partition's index, holding everything written up to `head`.
@@ -180,7 +184,7 @@ class Puller(Generic[T]):
             if not held.position:
                 return held.value  # Never written to: nothing to keep.
             async for page in reader.pages(partition, PAGE):
-                await self._apply(held.value, page)
+                await self._apply(partition, held.value, page)
                 self._make_room(partition, held.value.size_bytes())
             try:
                 await self._catch_up(partition, held)
@@ -204,12 +208,16 @@ class Puller(Generic[T]):
                 self.malformed_entries += malformed
                 self._log.warning("feed entries not understood", partition=partition, count=malformed)
             ns = _names(entries)
-            await self._apply(held.value, await held.reader.fetch(partition, ns))
+            await self._apply(partition, held.value, await held.reader.fetch(partition, ns))
             held.position = entries[-1].id
             if len(entries) < PAGE:
                 return
 
-    async def _apply(self, value: T, records: Sequence[StoredRecord]) -> None:
+    async def _apply(self, partition: str, value: T, records: Sequence[StoredRecord]) -> None:
+        damaged = [stored.n for stored in records if stored.damaged]
+        if damaged:
+            self.damaged_records += len(damaged)
+            self._log.warning("stored records damaged", partition=partition, count=len(damaged), n=damaged[:NAMED])
         loop = asyncio.get_running_loop()
         for start in range(0, len(records), APPLY_SLICE):
             await loop.run_in_executor(self._executor, _apply_all, value, records[start : start + APPLY_SLICE])

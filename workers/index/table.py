@@ -57,17 +57,18 @@ class Table:
     def __init__(self) -> None:
         """Start empty."""
         self.slots: dict[int, int] = {}
+        # Enums are as wide as on the wire: a stored number that is not known yet must not stop a load.
         self.n = Column(np.int64)
         self.alive = Column(np.bool_)
-        self.kind = Column(np.int8)
+        self.kind = Column(np.int32)
         self.occurred = Column(np.int64)
         self.uncertain = Column(np.bool_)
         self.helped = Column(np.int32)
         self.harmed = Column(np.int32)
         self.speaker = Column(np.int32)
-        self._type = Column(np.int8)
-        self._status = Column(np.int8)
-        self._reason = Column(np.int8)
+        self._type = Column(np.int32)
+        self._status = Column(np.int32)
+        self._reason = Column(np.int32)
         self._agent = Column(np.int32)
         self._user = Column(np.int32)
         self._conversation = Column(np.int32)

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from workers.index.column import Column
 
-EIGHT_BIT_SCALE: Final = 127.0
-"""Unit vectors times this, rounded, fit into signed bytes."""
-
 TIE: Final = 1e-5
 """Scores of one search nearer than this to its last one may belong to rows that were cut off at random."""
 
@@ -22,9 +19,9 @@ class Vectors:
 
     def __init__(self, dimension: int, eight_bit: bool) -> None:
         """Make an empty index of float16 rows, or of 8-bit ones."""
-        self.dimension = dimension
-        self._scale = EIGHT_BIT_SCALE if eight_bit else 1.0
-        self._quantizer = faiss.ScalarQuantizer.QT_8bit_direct_signed if eight_bit else faiss.ScalarQuantizer.QT_fp16
+        self._dimension = dimension
+        # Not QT_8bit_direct_signed: it rounds the query to whole numbers too, which of a unit vector leaves nothing.
+        self._quantizer = faiss.ScalarQuantizer.QT_8bit_uniform if eight_bit else faiss.ScalarQuantizer.QT_fp16
         self._index = self._empty()
         self._slot_of_row = Column(np.int32)
         self._first_row = Column(np.int32)
@@ -37,7 +34,7 @@ class Vectors:
         self._row_count.append(0 if windows is None else len(windows))
         if windows is None:
             return
-        self._index.add(self._encoded(windows))
+        self._index.add(windows)
         for _ in range(len(windows)):
             self._slot_of_row.append(slot)
 
@@ -65,7 +62,7 @@ class Vectors:
             scores, found = scores[0], found[0]
             inside = found >= 0
             if rows < possible:
-                inside &= scores > scores[-1] + TIE * self._scale
+                inside &= scores > scores[-1] + TIE
             slots = np.unique(self._slot_of_row.values[found[inside]])
             if rows == possible or len(slots) >= least:
                 return slots.astype(np.int64)
@@ -85,8 +82,7 @@ class Vectors:
         counts = counts[with_rows].astype(np.int64)
         starts = np.cumsum(counts) - counts
         rows = np.repeat(self._first_row.values[slots[with_rows]] - starts, counts) + np.arange(counts.sum())
-        stored = self._index.reconstruct_batch(rows)
-        products = (stored * (query / self._scale)).sum(axis=1, dtype=np.float64)
+        products = np.vecdot(self._index.reconstruct_batch(rows), query)
         result[with_rows] = np.maximum.reduceat(products, starts)
         return np.clip(result, -1.0, 1.0)
 
@@ -112,13 +108,10 @@ class Vectors:
         return self._index.ntotal * self._index.code_size + sum(column.nbytes for column in columns)
 
     def _empty(self) -> faiss.IndexScalarQuantizer:
-        return faiss.IndexScalarQuantizer(self.dimension, self._quantizer, faiss.METRIC_INNER_PRODUCT)
-
-    def _encoded(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
-        if self._scale == 1.0:
-            return windows
-        rounded: NDArray[np.float32] = np.clip(np.rint(windows * self._scale), -127, 127)
-        return rounded
+        index = faiss.IndexScalarQuantizer(self._dimension, self._quantizer, faiss.METRIC_INNER_PRODUCT)
+        # The range of 8-bit values is that of a unit vector's components, the same whatever is stored.
+        index.train(np.stack([np.full(self._dimension, -1, np.float32), np.full(self._dimension, 1, np.float32)]))
+        return index
 
 
 def _one_thread() -> None:

@@ -13,7 +13,6 @@ from types import TracebackType
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.plan import Plan, make_plan
-from remembrancer.cli.local.ports import LOOPBACK, is_free
 from remembrancer.cli.local.state import Phase, RoleState, State, exclusive, read_state, write_state
 from remembrancer.cli.local.supervisor import StartFailed, Supervisor
 
@@ -31,7 +30,7 @@ class LocalService:
         environment: Mapping[str, str] | None = None,
         on_state: Callable[[State], None] = lambda _: None,
     ) -> None:
-        """Take the data folder, the gateway's port (0 = the last one, else a free one) and more environment.
+        """Take the data folder, the gateway's port (0 = a free one) and more environment.
 
         `on_state` is called with every change, from any thread.
         """
@@ -57,7 +56,7 @@ class LocalService:
             before = read_state(self.folder)
             if before is not None:
                 end_leftovers(before)
-            self.plan = make_plan(self.folder, self._gateway_port or _last_port(before), self._environment)
+            self.plan = make_plan(self.folder, self._gateway_port, self._environment)
             self.supervisor = Supervisor(self.plan, self.folder, self._note)
             self._note()
             self.supervisor.start()
@@ -120,10 +119,3 @@ def end_leftovers(state: State) -> int:
     for identity in left:
         identity.wait(5.0)
     return len(left)
-
-
-def _last_port(state: State | None) -> int:
-    if state is None:
-        return 0
-    port = int(state.gateway.rpartition(":")[2] or 0)
-    return port if port and state.gateway.startswith(LOOPBACK) and is_free(port) else 0

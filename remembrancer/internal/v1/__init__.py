@@ -1,0 +1,1 @@
+"""The internal API: stubs generated from the protos."""

@@ -25,7 +25,9 @@ FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
     "Activate": calls.activate,
     "Feedback": calls.feedback,
     "Commit": calls.commit,
+    "AbandonSession": calls.abandon_session,
     "GetSession": calls.get_session,
+    "ListSessions": calls.list_sessions,
     "Recall": calls.recall,
     "Remember": calls.remember,
     "RecordTurns": calls.record_turns,
@@ -34,7 +36,9 @@ MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "Activate": (("t", "g"), {"scope": "a:b"}),
     "Feedback": (("r",), {}),
     "Commit": (("s",), {"scope": "a:b", "final_goal": "g", "outcome": "success", "outcome_summary": "o"}),
+    "AbandonSession": (("s",), {"scope": "a:b"}),
     "GetSession": (("s",), {"scope": "a:b"}),
+    "ListSessions": ((), {"scope": "a:b"}),
     "Recall": (("q",), {"scope": "a:b"}),
     "Remember": (([memory("fact", "x")],), {"scope": "a:b"}),
     "RecordTurns": (([turn("x")],), {"scope": "a:b"}),
@@ -56,7 +60,9 @@ def test_every_call_of_the_api_has_a_function_with_every_field(service: Any, met
     assert arguments - {"timeout"} == set(method.input_type.fields_by_name)
 
 
-@pytest.mark.parametrize("name", ["Activate", "Feedback", "Commit", "Recall", "Remember", "RecordTurns"])
+@pytest.mark.parametrize(
+    "name", [method.name for _, method in METHODS if "request_id" in method.input_type.fields_by_name]
+)
 def test_calls_that_change_something_carry_a_fresh_request_id(name: str) -> None:
     first, second = minimal(name).request.request_id, minimal(name).request.request_id
     assert first

@@ -30,6 +30,7 @@ from remembrancer.client import (
 from remembrancer.client.config import Connection, is_loopback, service_config
 from remembrancer.v1 import errors_pb2, recall_pb2
 from tests.unit.client.conftest import Script, refuse, serve
+from tests.unit.client.test_arguments import FUNCTIONS
 
 
 def info(reason: str, domain: str = "remembrancer", **metadata: str) -> error_details_pb2.ErrorInfo:
@@ -207,7 +208,7 @@ def test_this_machine_is_recognised(target: str) -> None:
 
 
 def test_both_clients_have_the_same_calls_with_their_documentation() -> None:
-    for name in ("activate", "feedback", "commit", "get_session", "recall", "remember", "record_turns"):
+    for name in (function.__name__ for function in FUNCTIONS.values()):
         one, other = getattr(Client, name), getattr(AsyncClient, name)
         assert inspect.signature(one) == inspect.signature(other)
         assert one.__doc__ == other.__doc__

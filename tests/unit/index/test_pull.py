@@ -23,6 +23,7 @@ class FakeStore(PartitionReader):
 
     def __init__(self) -> None:
         self.texts: dict[str, dict[int, str]] = {}
+        self.damaged: set[int] = set()
         self.feed: dict[str, list[FeedEntry]] = {}
         self.current = MODEL
         self.opened: list[Model] = []
@@ -66,7 +67,12 @@ class FakeStore(PartitionReader):
     async def fetch(self, partition: str, ns: Sequence[int]) -> list[StoredRecord]:
         await self._answer()
         texts = self.texts.get(partition, {})
-        return [stored(n, record(texts[n]) if n in texts else None) for n in ns]
+        return [
+            StoredRecord(n, None, None, None, damaged=True)
+            if n in self.damaged
+            else stored(n, record(texts[n]) if n in texts else None)
+            for n in ns
+        ]
 
     async def _answer(self) -> None:
         self.reads += 1
@@ -185,6 +191,17 @@ async def test_f9_entries_that_are_not_understood_are_counted_and_passed_over(
         store.write(n + 10, "junk", op=None)
     assert (await pull.current("p", store.write(2, "two"), 5)).texts == {1: "one", 2: "two"}
     assert pull.malformed_entries == 1100
+
+
+async def test_c21_p33_damaged_records_are_counted_and_the_others_taken_in(
+    store: FakeStore, executor: ThreadPoolExecutor
+) -> None:
+    pull = puller(store, executor)
+    store.damaged = {2}
+    store.write(1, "one")
+    assert (await pull.current("p", store.write(2, "?"), 5)).texts == {1: "one"}
+    assert (await pull.current("p", store.write(2, "?"), 5)).texts == {1: "one"}
+    assert pull.damaged_records == 2
 
 
 async def test_many_callers_share_one_load(store: FakeStore, executor: ThreadPoolExecutor) -> None:

@@ -1,0 +1,53 @@
+"""AbandonSession."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remembrancer.model.errors import Conflict
+from remembrancer.model.scope import require_path
+from remembrancer.model.text import request_id
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.partition import Applied, Replayed
+from remembrancer.store.sessions import StoredState, end_session, require_open, session_reads
+from remembrancer.v1 import session_pb2
+from services.gateway.calls import Call
+from services.gateway.parts import Parts
+from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.retries import tries
+from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
+
+RPC: Final = "AbandonSession"
+ATTEMPTS: Final = 8
+
+
+async def abandon_session(
+    parts: Parts, request: session_pb2.AbandonSessionRequest, call: Call
+) -> session_pb2.AbandonSessionResponse:
+    """Close an open session without an outcome."""
+    request_id(request.request_id)
+    scope = require_path(request.scope if request.HasField("scope") else None)
+    keys = PartitionKeys(partition_of(scope.path))
+    ref = named(request.session_id, required=True)
+    await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
+    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    async for _ in tries(ATTEMPTS):
+        snapshot = await parts.store.read(session_reads(ref), *memory.reads())
+        raw, *rest = snapshot.answers
+        session = owned(ref, raw, snapshot.now_ms, call.caller, parts.retention)
+        seen = memory.seen(rest)
+        if seen is not None:
+            return session_pb2.AbandonSessionResponse.FromString(seen.answer)
+        must_be_open(session)
+        change = Change(keys)
+        require_open(change, ref, parts.retention)
+        end_session(change, session, StoredState.ABANDONED, parts.retention)
+        response = session_pb2.AbandonSessionResponse(session_id=session.id, state=session_pb2.SESSION_STATE_ABANDONED)
+        memory.remember(change, response)
+        match await parts.store.apply(change):
+            case Applied():
+                return response
+            case Replayed(_, body, answer, base):
+                return session_pb2.AbandonSessionResponse.FromString(memory.again(body, answer, base).answer)
+    raise Conflict("the session changed too often meanwhile; try again")

@@ -1,0 +1,103 @@
+"""The data folder and the note of what runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from remembrancer.cli.local.folder import DataFolder, default_data_folder, default_model_cache
+from remembrancer.cli.local.identity import ProcessIdentity
+from remembrancer.cli.local.ports import free_ports, is_free
+from remembrancer.cli.local.service import end_leftovers
+from remembrancer.cli.local.state import AlreadyRunning, Phase, RoleState, State, exclusive, read_state, write_state
+
+
+def me() -> ProcessIdentity:
+    identity = ProcessIdentity.of(os.getpid())
+    assert identity is not None
+    return identity
+
+
+def state_with(identity: ProcessIdentity | None) -> State:
+    role = RoleState(identity, "127.0.0.1:1", "127.0.0.1:2", ready=True, starts=3)
+    return State(Phase.READY, me(), "127.0.0.1:7700", {"deep": role}, failure="why", log_tail="the end")
+
+
+@pytest.fixture
+def sleeper() -> ProcessIdentity:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    identity = ProcessIdentity.of(process.pid)
+    assert identity is not None
+    return identity
+
+
+def test_what_is_written_is_read_back(folder: DataFolder, sleeper: ProcessIdentity) -> None:
+    for identity in (sleeper, None):
+        write_state(folder, state_with(identity))
+        assert read_state(folder) == state_with(identity)
+    assert end_leftovers(state_with(sleeper)) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"phase": "ready"}', '{"supervisor": 7, "phase": "ready"}'])
+def test_a_damaged_note_counts_as_none(folder: DataFolder, text: str) -> None:
+    assert read_state(folder) is None
+    folder.state.write_text(text)
+    assert read_state(folder) is None
+
+
+def test_a_reused_process_id_is_not_taken_for_the_process_it_was(sleeper: ProcessIdentity) -> None:
+    reused = replace(sleeper, started=sleeper.started - 100)
+    assert sleeper.alive()
+    assert not reused.alive()
+    assert not reused.signal(9)
+    assert end_leftovers(state_with(reused)) == 0
+    assert sleeper.alive()
+    assert end_leftovers(state_with(sleeper)) == 1
+    assert not sleeper.alive()
+
+
+def test_waiting_for_a_process_has_an_end(sleeper: ProcessIdentity) -> None:
+    assert not sleeper.wait(0.1)
+    sleeper.signal(9)
+    assert sleeper.wait(5)
+
+
+def test_a_service_that_stopped_or_failed_is_not_alive() -> None:
+    assert state_with(None).alive()
+    assert not replace(state_with(None), phase=Phase.STOPPED).alive()
+    assert not replace(state_with(None), phase=Phase.FAILED).alive()
+
+
+def test_a_folder_has_one_holder_at_a_time(folder: DataFolder) -> None:
+    with exclusive(folder), pytest.raises(AlreadyRunning), exclusive(folder):
+        pass
+    with exclusive(folder):
+        pass
+
+
+def test_a_secret_is_made_once_and_kept_from_others(folder: DataFolder) -> None:
+    secret = folder.secret("worker-token")
+    assert len(secret) >= 32
+    assert folder.secret("worker-token") == secret
+    assert folder.secret("store-password") != secret
+    assert (folder.root / "secrets" / "worker-token").stat().st_mode & 0o777 == 0o600
+    assert folder.root.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_default_folders_follow_the_xdg_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/paths/do/not/count")
+    monkeypatch.setenv("HOME", "/somewhere")
+    assert default_data_folder() == tmp_path / "remembrancer"
+    assert default_model_cache() == Path("/somewhere/.cache/remembrancer/models")
+
+
+def test_free_ports_are_distinct_and_free() -> None:
+    ports = free_ports(50)
+    assert len(set(ports)) == 50
+    assert all(is_free(port) for port in ports)
