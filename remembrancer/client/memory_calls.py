@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
+
+from google.protobuf import duration_pb2
 
 from remembrancer.client.arguments import (
     AxesLike,
@@ -17,7 +20,7 @@ from remembrancer.client.arguments import (
     to_timestamp,
 )
 from remembrancer.client.calls import READ_S, WRITE_S, Call, fresh_id
-from remembrancer.v1 import common_pb2, contents_pb2, correction_pb2, listing_pb2, record_pb2
+from remembrancer.v1 import common_pb2, contents_pb2, correction_pb2, listing_pb2, pause_pb2, record_pb2
 
 COUNT_S = 60.0
 FORGET_S = 600.0
@@ -174,6 +177,30 @@ def restore_memory(
         request_id=fresh_id(request_id),
     )
     return Call(_path("RestoreMemory"), request, correction_pb2.RestoreMemoryResponse, timeout)
+
+
+def pause_persistence(
+    *,
+    scope: ScopeLike,
+    session_key: str = "",
+    duration: timedelta | None = None,
+    timeout: float = WRITE_S,
+) -> Call[pause_pb2.PausePersistenceResponse]:
+    """Have writes with this session_key store nothing, for 30 minutes unless told otherwise."""
+    length = None
+    if duration is not None:
+        length = duration_pb2.Duration()
+        length.FromTimedelta(duration)
+    request = build(pause_pb2.PausePersistenceRequest, scope=to_scope(scope), session_key=session_key, duration=length)
+    return Call(_path("PausePersistence"), request, pause_pb2.PausePersistenceResponse, timeout)
+
+
+def resume_persistence(
+    *, scope: ScopeLike, session_key: str = "", timeout: float = WRITE_S
+) -> Call[pause_pb2.ResumePersistenceResponse]:
+    """End a pause before its time."""
+    request = build(pause_pb2.ResumePersistenceRequest, scope=to_scope(scope), session_key=session_key)
+    return Call(_path("ResumePersistence"), request, pause_pb2.ResumePersistenceResponse, timeout)
 
 
 def _path(method: str) -> str:

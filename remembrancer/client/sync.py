@@ -64,6 +64,8 @@ class Client:
     update_memory = _method(memory_calls.update_memory)
     forget = _method(memory_calls.forget)
     restore_memory = _method(memory_calls.restore_memory)
+    pause_persistence = _method(memory_calls.pause_persistence)
+    resume_persistence = _method(memory_calls.resume_persistence)
     list_memories = _method(memory_calls.list_memories)
     get_scope = _method(memory_calls.get_scope)
     list_scopes = _method(memory_calls.list_scopes)

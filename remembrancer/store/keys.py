@@ -144,6 +144,14 @@ class PartitionKeys:
         """Return the pattern of all keys that begin with these parts, such as `("led",)`, `("req", "Recall")`."""
         return self._key(*parts, "*")
 
+    def pause(self, caller: str, session_key: str) -> str:
+        """There, with an expiry, while nothing of these calls is to be remembered: the end in ms, as a string."""
+        return self._key("pause", digest(caller, session_key))
+
+    def advised(self, caller: str, session_key: str) -> str:
+        """There, with an expiry, once these calls were told in full that the encoder is down."""
+        return self._key("advised", digest(caller, session_key))
+
     @property
     def erasures(self) -> str:
         """Hash: id -> internal.v1.Erasure, of those that are not done."""

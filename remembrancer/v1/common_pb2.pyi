@@ -270,7 +270,7 @@ class _WarningCodeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WarningCo
     WARNING_CODE_SESSION_ID_IGNORED: _WarningCode.ValueType  # 2
     """A tenant recall named a session_id: it was ignored."""
     WARNING_CODE_OPERATING_CONTEXT_UNMAPPED: _WarningCode.ValueType  # 3
-    """`@auto` found no default project for this agent: the global pool was searched."""
+    """`@auto` found no default project for this agent: the global pool was searched, or written to."""
 
 class WarningCode(_WarningCode, metaclass=_WarningCodeEnumTypeWrapper):
     """WarningCode enumerates the warnings. Clients must tolerate numbers they do not know."""
@@ -282,7 +282,7 @@ WARNING_CODE_SCOPE_FRAGMENTATION: WarningCode.ValueType  # 1
 WARNING_CODE_SESSION_ID_IGNORED: WarningCode.ValueType  # 2
 """A tenant recall named a session_id: it was ignored."""
 WARNING_CODE_OPERATING_CONTEXT_UNMAPPED: WarningCode.ValueType  # 3
-"""`@auto` found no default project for this agent: the global pool was searched."""
+"""`@auto` found no default project for this agent: the global pool was searched, or written to."""
 Global___WarningCode: _TypeAlias = WarningCode  # noqa: Y015
 
 @_typing.final
@@ -355,7 +355,8 @@ Global___TenantScope: _TypeAlias = TenantScope  # noqa: Y015
 class Axes(_message.Message):
     """Axes say who a record belongs to inside its partition. Each is at most 256 code points, stored on every record and
     usable as a filter on every read. On writes an unset axis takes the session's value; on reads only `agent_id`,
-    `user_id` and `project_id` do so, and only while not listed in the read's `any_axis`.
+    `user_id` and `project_id` do so, and only while not listed in the read's `any_axis`. "" is the same as unset, but for
+    the project.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -374,7 +375,10 @@ class Axes(_message.Message):
     """The conversation; compared exactly. Filters only when the read itself sets it."""
     project_id: _builtins.str
     """The project, in three states: unset = every project; "" = only the global pool; `X` = X and the global pool.
-    `@auto` asks for the agent's default project from the operator's operating-context file.
+    On writes unset is the global pool. `@auto` is the agent's default project from the operator's operating-context
+    file, read anew whenever that changes; it is answered as `resolved_project_id`. An agent that the file does not name
+    gets the global pool and the warning OPERATING_CONTEXT_UNMAPPED. Without a file that can be understood `@auto` is a
+    project of that name. In Activate it is resolved once, for the whole session.
     """
     channel: _builtins.str
     """The channel. Unset or "" means no filter; `X` = X and records without a channel."""

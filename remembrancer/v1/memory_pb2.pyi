@@ -145,21 +145,27 @@ class RememberResponse(_message.Message):
 
     RESULTS_FIELD_NUMBER: _builtins.int
     PERSISTED_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     persisted: _builtins.bool
     """False when a no-persist pause is on: then nothing was stored and `results` have no ids."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___WriteResult]:
         """One result per item, in the order of the request."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
+        """Conditions that did not fail the call."""
+
     def __init__(
         self,
         *,
         results: _abc.Iterable[Global___WriteResult] | None = ...,
         persisted: _builtins.bool = ...,
+        warnings: _abc.Iterable[_common_pb2.Warning] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["persisted", b"persisted", "results", b"results"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["persisted", b"persisted", "results", b"results", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -174,6 +180,7 @@ class WriteResult(_message.Message):
     MEMORY_ID_FIELD_NUMBER: _builtins.int
     DISPOSITION_FIELD_NUMBER: _builtins.int
     EMBEDDED_FIELD_NUMBER: _builtins.int
+    RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """The memory's id, `sch_N` or `evt_N`; "" when nothing was stored."""
     disposition: Global___WriteDisposition.ValueType
@@ -182,18 +189,23 @@ class WriteResult(_message.Message):
     """Whether it can be found by meaning already. False while the encoder is down: then it is found by words at once and
     by meaning as soon as the encoder is back.
     """
+    resolved_project_id: _builtins.str
+    """The project that `@auto` was resolved to; unset when it was not asked for."""
     def __init__(
         self,
         *,
         memory_id: _builtins.str = ...,
         disposition: Global___WriteDisposition.ValueType = ...,
         embedded: _builtins.bool = ...,
+        resolved_project_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["disposition", b"disposition", "embedded", b"embedded", "memory_id", b"memory_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "disposition", b"disposition", "embedded", b"embedded", "memory_id", b"memory_id", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
+    _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_project_id) -> _WhichOneofReturnType__resolved_project_id | None: ...
 
 Global___WriteResult: _TypeAlias = WriteResult  # noqa: Y015
 
@@ -299,21 +311,27 @@ class RecordTurnsResponse(_message.Message):
 
     RESULTS_FIELD_NUMBER: _builtins.int
     PERSISTED_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     persisted: _builtins.bool
     """False when a no-persist pause is on: then nothing was stored and `results` have no ids."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___WriteResult]:
         """One result per turn, in the order of the request."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
+        """Conditions that did not fail the call."""
+
     def __init__(
         self,
         *,
         results: _abc.Iterable[Global___WriteResult] | None = ...,
         persisted: _builtins.bool = ...,
+        warnings: _abc.Iterable[_common_pb2.Warning] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["persisted", b"persisted", "results", b"results"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["persisted", b"persisted", "results", b"results", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

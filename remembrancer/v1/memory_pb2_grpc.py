@@ -6,6 +6,7 @@ import warnings
 from remembrancer.v1 import correction_pb2 as remembrancer_dot_v1_dot_correction__pb2
 from remembrancer.v1 import listing_pb2 as remembrancer_dot_v1_dot_listing__pb2
 from remembrancer.v1 import memory_pb2 as remembrancer_dot_v1_dot_memory__pb2
+from remembrancer.v1 import pause_pb2 as remembrancer_dot_v1_dot_pause__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -61,6 +62,16 @@ class MemoryServiceStub:
                 '/remembrancer.v1.MemoryService/RestoreMemory',
                 request_serializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.FromString,
+                _registered_method=True)
+        self.PausePersistence = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/PausePersistence',
+                request_serializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceResponse.FromString,
+                _registered_method=True)
+        self.ResumePersistence = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/ResumePersistence',
+                request_serializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.FromString,
                 _registered_method=True)
         self.ListMemories = channel.unary_unary(
                 '/remembrancer.v1.MemoryService/ListMemories',
@@ -131,6 +142,24 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PausePersistence(self, request, context):
+        """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+        Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+        recalls are not counted. Ledgers go on as always.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumePersistence(self, request, context):
+        """ResumePersistence ends a pause before its time.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListMemories(self, request, context):
         """ListMemories pages through a scope's memories, newest first, stable while others write.
         Errors: INVALID_ARGUMENT.
@@ -182,6 +211,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RestoreMemory,
                     request_deserializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.SerializeToString,
+            ),
+            'PausePersistence': grpc.unary_unary_rpc_method_handler(
+                    servicer.PausePersistence,
+                    request_deserializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceResponse.SerializeToString,
+            ),
+            'ResumePersistence': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumePersistence,
+                    request_deserializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.SerializeToString,
             ),
             'ListMemories': grpc.unary_unary_rpc_method_handler(
                     servicer.ListMemories,
@@ -335,6 +374,60 @@ class MemoryService:
             '/remembrancer.v1.MemoryService/RestoreMemory',
             remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.SerializeToString,
             remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PausePersistence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/PausePersistence',
+            remembrancer_dot_v1_dot_pause__pb2.PausePersistenceRequest.SerializeToString,
+            remembrancer_dot_v1_dot_pause__pb2.PausePersistenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumePersistence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/ResumePersistence',
+            remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.SerializeToString,
+            remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.FromString,
             options,
             channel_credentials,
             insecure,

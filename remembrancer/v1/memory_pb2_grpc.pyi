@@ -8,6 +8,7 @@ from grpc import aio as _aio
 from remembrancer.v1 import correction_pb2 as _correction_pb2
 from remembrancer.v1 import listing_pb2 as _listing_pb2
 from remembrancer.v1 import memory_pb2 as _memory_pb2
+from remembrancer.v1 import pause_pb2 as _pause_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -63,6 +64,16 @@ class MemoryServiceStub:
     """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
     Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
     """
+    PausePersistence: _grpc.UnaryUnaryMultiCallable[_pause_pb2.PausePersistenceRequest, _pause_pb2.PausePersistenceResponse]
+    """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+    Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+    recalls are not counted. Ledgers go on as always.
+    Errors: INVALID_ARGUMENT.
+    """
+    ResumePersistence: _grpc.UnaryUnaryMultiCallable[_pause_pb2.ResumePersistenceRequest, _pause_pb2.ResumePersistenceResponse]
+    """ResumePersistence ends a pause before its time.
+    Errors: INVALID_ARGUMENT.
+    """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
     """ListMemories pages through a scope's memories, newest first, stable while others write.
     Errors: INVALID_ARGUMENT.
@@ -108,6 +119,16 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     RestoreMemory: _aio.UnaryUnaryMultiCallable[_correction_pb2.RestoreMemoryRequest, _correction_pb2.RestoreMemoryResponse]  # type: ignore[assignment]
     """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
     Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    PausePersistence: _aio.UnaryUnaryMultiCallable[_pause_pb2.PausePersistenceRequest, _pause_pb2.PausePersistenceResponse]  # type: ignore[assignment]
+    """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+    Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+    recalls are not counted. Ledgers go on as always.
+    Errors: INVALID_ARGUMENT.
+    """
+    ResumePersistence: _aio.UnaryUnaryMultiCallable[_pause_pb2.ResumePersistenceRequest, _pause_pb2.ResumePersistenceResponse]  # type: ignore[assignment]
+    """ResumePersistence ends a pause before its time.
+    Errors: INVALID_ARGUMENT.
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
     """ListMemories pages through a scope's memories, newest first, stable while others write.
@@ -181,6 +202,28 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_correction_pb2.RestoreMemoryResponse, _abc.Awaitable[_correction_pb2.RestoreMemoryResponse]]:
         """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
         Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+
+    @_abc_1.abstractmethod
+    def PausePersistence(
+        self,
+        request: _pause_pb2.PausePersistenceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pause_pb2.PausePersistenceResponse, _abc.Awaitable[_pause_pb2.PausePersistenceResponse]]:
+        """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+        Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+        recalls are not counted. Ledgers go on as always.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumePersistence(
+        self,
+        request: _pause_pb2.ResumePersistenceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pause_pb2.ResumePersistenceResponse, _abc.Awaitable[_pause_pb2.ResumePersistenceResponse]]:
+        """ResumePersistence ends a pause before its time.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod

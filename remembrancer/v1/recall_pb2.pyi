@@ -293,7 +293,9 @@ class RecallRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """Axes whose session default is lifted for this read."""
+        """Axes whose session default is lifted for this read; without it the agent is `default-agent` again, and user and
+        project do not filter.
+        """
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryKind.ValueType]:
@@ -319,7 +321,9 @@ class RecallRequest(_message.Message):
 
     @_builtins.property
     def require_tiers(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Tier.ValueType]:
-        """Tiers that must answer in whole: if one fails even in part the call fails with TIERS_UNAVAILABLE."""
+        """Tiers that must answer in whole: if one fails even in part the call fails with TIERS_UNAVAILABLE. Only tiers that
+        the mode asks may be listed.
+        """
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.model.auto_project import settle
 from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import EncoderUnavailable, InvalidField
@@ -26,7 +27,6 @@ from services.gateway.calls import Call
 from services.gateway.limits import TEXT_LENGTH, TOP_K_MAX, whole_number
 from services.gateway.parts import Parts
 from services.gateway.plan import exposed, plan_recall
-from services.gateway.recall import AUTO_PROJECT
 from services.gateway.replay import WRITES_MS, RequestMemory
 from services.gateway.retrieval import Look, fragmentation, look, texts_for
 from services.gateway.search import Found, Question
@@ -55,6 +55,8 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     if seen.seen is not None:
         return await _again(parts, keys, seen.seen.answer)
     continuity = _continuity(request, seen.extra, call.caller)
+    # For the whole session: what it reads, what it writes, and the episode that it leaves.
+    project, warnings = settle(checked.axes, parts.operating_context.projects)
     gone = await gone_sessions(parts.store, keys, seen.extra[-1], seen.now_ms, parts.retention)
     found = await parts.searcher.search(_question(checked, keys, seen), call.seconds_left, may_fail=True)
     session = SessionRef(keys.partition, new_token())
@@ -65,15 +67,15 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
             str(retrieval),
             found,
             from_ms(seen.now_ms),
-            await fragmentation(parts, checked.scope.path, seen.ever_written),
+            warnings + await fragmentation(parts, checked.scope.path, seen.ever_written),
         )
     )
     plan.recall.mode = recall_pb2.RECALL_MODE_ACTIVE
     plan.recall.scope_known = seen.ever_written
     plan.recall.evidence_mode = request.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
     plan.recall.tokens_in = parts.tokens.count([checked.query, cue(checked.context)])
-    if checked.axes.project_id == AUTO_PROJECT:
-        plan.recall.resolved_project_id = AUTO_PROJECT
+    if project is not None:
+        plan.recall.resolved_project_id = project
     change = Change(keys)
     open_session(change, session, _info(request, checked, call, continuity, seen), checked.context)
     if gone:

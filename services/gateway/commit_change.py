@@ -40,8 +40,9 @@ class Closing:
             verification=request.verification if request.HasField("verification") else None,
             trajectory=kept,
         )
-        self._episode = self._renewed_episode() if self._covered else None
-        self._procedure = self._renewed_procedure() if self._covered and request.HasField("procedure") else None
+        forms = self._covered and not before.paused
+        self._episode = self._renewed_episode() if forms else None
+        self._procedure = self._renewed_procedure() if forms and request.HasField("procedure") else None
 
     def texts(self) -> list[str]:
         """Return the searched texts of the records that are made or change their text."""

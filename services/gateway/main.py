@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import grpc
 import structlog
@@ -17,8 +18,10 @@ from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
+from services.gateway.counters import RecallCounters
 from services.gateway.encoding import Encoder
 from services.gateway.erasing import erase_leftovers
+from services.gateway.operating_context import OperatingContext
 from services.gateway.parts import Parts
 from services.gateway.refill import refill
 from services.gateway.search import Searcher
@@ -45,6 +48,8 @@ WRITES = (
     "/remembrancer.v1.MemoryService/UpdateMemory",
     "/remembrancer.v1.MemoryService/Forget",
     "/remembrancer.v1.MemoryService/RestoreMemory",
+    "/remembrancer.v1.MemoryService/PausePersistence",
+    "/remembrancer.v1.MemoryService/ResumePersistence",
     "/remembrancer.v1.MemoryService/GetScope",
 )
 
@@ -106,10 +111,14 @@ def build(settings: GatewaySettings) -> Parts:
     return Parts(
         store=store,
         sweeper=Sweeper(redis),
+        counters=RecallCounters(store),
         encoder=encoder,
         tiers=tiers,
         searcher=Searcher(store, encoder, tiers),
         tokens=TokenCounter(),
+        operating_context=OperatingContext(
+            Path(settings.operating_context_file) if settings.operating_context_file else None
+        ),
         retention=Retention(
             idle_ms=settings.session_idle_seconds * 1000,
             kept_ms=settings.session_kept_seconds * 1000,

@@ -9,7 +9,9 @@ from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2
+from services.gateway.counters import RecallCounters
 from services.gateway.encoding import Encoder
+from services.gateway.operating_context import OperatingContext
 from services.gateway.search import Searcher
 from services.gateway.tiers import TierWorkers
 from services.gateway.tokens import TokenCounter
@@ -21,10 +23,12 @@ class Parts:
 
     store: PartitionStore
     sweeper: Sweeper
+    counters: RecallCounters
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
     searcher: Searcher
     tokens: TokenCounter
+    operating_context: OperatingContext
     retention: Retention
     session_retrievals: int
 

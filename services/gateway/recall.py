@@ -8,6 +8,7 @@ from typing import Any, Final
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.model.auto_project import settle
 from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.clock import check_timestamp, from_ms
 from remembrancer.model.errors import Conflict, InvalidField
@@ -44,7 +45,6 @@ TOP_K_DEEP: Final = 25
 ATTEMPTS: Final = 8
 """Tries to write the ledger while other calls change the same session's context."""
 
-AUTO_PROJECT: Final = "@auto"
 _TIERS: Final = {
     recall_pb2.RECALL_MODE_ACTIVE: (common_pb2.TIER_ACTIVE,),
     recall_pb2.RECALL_MODE_DEEP: (common_pb2.TIER_ACTIVE, common_pb2.TIER_DEEP),
@@ -78,9 +78,13 @@ async def recall(parts: Parts, request: recall_pb2.RecallRequest, call: Call) ->
     if session is not None:
         must_take_retrieval(session, parts.session_retrievals)
         context = merge(session.context, context)
-    found = await parts.searcher.search(_question(request, checked, keys, seen, session, context), call.seconds_left)
+    axes = for_read(checked.axes, session.info.axes if session is not None else common_pb2.Axes(), request.any_axis)
+    project, warnings = settle(axes, parts.operating_context.projects)
+    found = await parts.searcher.search(_question(request, checked, keys, seen, axes, context), call.seconds_left)
     retrieval = new_retrieval(keys.partition, ref)
-    plan = await _plan(parts, request, checked, seen, found, retrieval)
+    plan = await _plan(parts, request, checked, seen, found, retrieval, warnings)
+    if project is not None:
+        plan.resolved_project_id = project
     first = await _enter(parts, keys, call, checked, plan, found, retrieval, session, memory, seen.now_ms)
     if first is not None:
         return await _again(parts, keys, first)
@@ -127,10 +131,9 @@ def _question(
     checked: _Checked,
     keys: PartitionKeys,
     seen: Look,
-    session: Session | None,
+    axes: common_pb2.Axes,
     context: dict[str, Any],
 ) -> Question:
-    inherited = session.info.axes if session is not None else common_pb2.Axes()
     return Question(
         partition=keys.partition,
         head=seen.head,
@@ -138,7 +141,7 @@ def _question(
         speakers=seen.speakers,
         context=context,
         filter=tier_pb2.Filter(
-            axes=for_read(checked.axes, inherited, request.any_axis),
+            axes=axes,
             kinds=request.kinds,
             types=request.types,
             occurred_after=request.occurred_after if request.HasField("occurred_after") else None,
@@ -164,8 +167,9 @@ async def _plan(
     seen: Look,
     found: Found,
     retrieval: RetrievalRef,
+    warnings: list[common_pb2.Warning],
 ) -> store_pb2.RecallPlan:
-    warnings = await fragmentation(parts, checked.scope.path, seen.ever_written)
+    warnings = warnings + await fragmentation(parts, checked.scope.path, seen.ever_written)
     if checked.scope.tenant and request.session_id:
         warnings.append(
             common_pb2.Warning(
@@ -179,8 +183,6 @@ async def _plan(
     plan.evidence_mode = request.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
     plan.include_timeline = request.include_timeline
     plan.tokens_in = parts.tokens.count([checked.query, cue(checked.context or {})])
-    if checked.axes.project_id == AUTO_PROJECT:
-        plan.resolved_project_id = AUTO_PROJECT
     return plan
 
 

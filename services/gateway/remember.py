@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -10,6 +10,7 @@ from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.analysis import fold
+from remembrancer.model.auto_project import settle
 from remembrancer.model.axes import check_axes, for_write
 from remembrancer.model.clock import check_timestamp, parse_time
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
@@ -40,9 +41,10 @@ async def remember(parts: Parts, request: memory_pb2.RememberRequest, call: Call
     axes = check_axes(request.axes, scope)
     own = [check_axes(item.axes, scope, f"memories[{i}].axes") for i, item in enumerate(request.memories)]
     _check_common(request)
-    drafts = partial(_observations, request.memories, own, axes)
-    batch = Batch(REMEMBER, scope, request.session_id, request.request_id, request, drafts)
-    return memory_pb2.RememberResponse(results=await write(parts, batch, call), persisted=True)
+    drafts = partial(_observations, request.memories, own, axes, parts.operating_context.projects)
+    batch = Batch(REMEMBER, scope, request.session_id, request.request_id, request.session_key, request, drafts)
+    written = await write(parts, batch, call)
+    return memory_pb2.RememberResponse(results=written.results, persisted=written.persisted, warnings=written.warnings)
 
 
 async def record_turns(
@@ -59,9 +61,12 @@ async def record_turns(
     _check_source("source", request.source)
     _check_common(request)
     source = request.source if request.HasField("source") else None
-    drafts = partial(_turns, request.turns, source, axes)
-    batch = Batch(RECORD_TURNS, scope, request.session_id, request.request_id, request, drafts)
-    return memory_pb2.RecordTurnsResponse(results=await write(parts, batch, call), persisted=True)
+    drafts = partial(_turns, request.turns, source, axes, parts.operating_context.projects)
+    batch = Batch(RECORD_TURNS, scope, request.session_id, request.request_id, request.session_key, request, drafts)
+    written = await write(parts, batch, call)
+    return memory_pb2.RecordTurnsResponse(
+        results=written.results, persisted=written.persisted, warnings=written.warnings
+    )
 
 
 def _check_common(request: memory_pb2.RememberRequest | memory_pb2.RecordTurnsRequest) -> None:
@@ -78,33 +83,46 @@ def _observations(
     items: Sequence[memory_pb2.MemoryInput],
     own: Sequence[common_pb2.Axes],
     axes: common_pb2.Axes,
+    projects: Mapping[str, str] | None,
     session_axes: common_pb2.Axes,
 ) -> list[Draft]:
     return [
-        Draft(
-            record=store_pb2.Record(
-                kind=store_pb2.RECORD_KIND_OBSERVATION,
-                type=item.type,
-                content=item.content,
-                axes=for_write(item_axes, axes, session_axes),
-                source=item.source if item.HasField("source") else None,
-                occurred_at=item.occurred_at if item.HasField("occurred_at") else None,
-            ),
-            duplicate=digest("observation", fold(item.content)),
-            analysed=item.content,
-        )
+        _observation(item, for_write(item_axes, axes, session_axes), projects)
         for item, item_axes in zip(items, own, strict=True)
     ]
+
+
+def _observation(item: memory_pb2.MemoryInput, axes: common_pb2.Axes, projects: Mapping[str, str] | None) -> Draft:
+    project, warnings = settle(axes, projects)
+    return Draft(
+        record=store_pb2.Record(
+            kind=store_pb2.RECORD_KIND_OBSERVATION,
+            type=item.type,
+            content=item.content,
+            axes=axes,
+            source=item.source if item.HasField("source") else None,
+            occurred_at=item.occurred_at if item.HasField("occurred_at") else None,
+        ),
+        duplicate=digest("observation", fold(item.content)),
+        analysed=item.content,
+        project=project,
+        warnings=warnings,
+    )
 
 
 def _turns(
     turns: Sequence[memory_pb2.TurnInput],
     source: common_pb2.SourceInfo | None,
     axes: common_pb2.Axes,
+    projects: Mapping[str, str] | None,
     session_axes: common_pb2.Axes,
 ) -> list[Draft]:
     resolved = for_write(axes, session_axes)
-    return [_turn(turn, source, resolved) for turn in turns]
+    project, warnings = settle(resolved, projects)
+    drafts = [_turn(turn, source, resolved) for turn in turns]
+    for draft in drafts:
+        draft.project, draft.warnings = project, warnings
+    return drafts
 
 
 def _turn(turn: memory_pb2.TurnInput, source: common_pb2.SourceInfo | None, axes: common_pb2.Axes) -> Draft:

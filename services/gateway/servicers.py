@@ -10,6 +10,7 @@ from remembrancer.v1 import (
     listing_pb2,
     memory_pb2,
     memory_pb2_grpc,
+    pause_pb2,
     recall_pb2,
     recall_pb2_grpc,
     session_pb2,
@@ -26,6 +27,7 @@ from services.gateway.get_session import get_session
 from services.gateway.list_sessions import list_sessions
 from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
+from services.gateway.pause import pause_persistence, resume_persistence
 from services.gateway.recall import recall
 from services.gateway.remember import record_turns, remember
 from services.gateway.scopes import get_scope, list_scopes
@@ -113,3 +115,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self, request: correction_pb2.RestoreMemoryRequest, context: Any
     ) -> correction_pb2.RestoreMemoryResponse:
         return await restore_memory(self._parts, request, Call(context))
+
+    async def PausePersistence(
+        self, request: pause_pb2.PausePersistenceRequest, context: Any
+    ) -> pause_pb2.PausePersistenceResponse:
+        return await pause_persistence(self._parts, request, Call(context))
+
+    async def ResumePersistence(
+        self, request: pause_pb2.ResumePersistenceRequest, context: Any
+    ) -> pause_pb2.ResumePersistenceResponse:
+        return await resume_persistence(self._parts, request, Call(context))

@@ -26,6 +26,9 @@ class GatewaySettings(ProcessSettings):
         default=3600, ge=60, le=604800, description="60..604800: how long stateless retrievals take feedback"
     )
     session_retrievals: int = Field(default=10000, ge=1, le=100000, description="1..100000 retrievals per session")
+    operating_context_file: str = Field(
+        default="", description="path of a JSON or TOML (.toml) file, agent -> project, for @auto; empty = none"
+    )
     max_in_flight: int = Field(default=256, ge=1, le=100000, description="1..100000 calls handled at once")
 
     def checks_credentials(self) -> bool:

@@ -37,8 +37,8 @@ ENCODE_SHARE: Final = 0.8
 class Draft:
     """One record to be written.
 
-    `duplicate` is the digest under which equal ones are found, "" when none can be told; `same` says whether a found
-    record is equal in the eyes of a read with the draft's axes.
+    `duplicate` is the digest under which equal ones are found, "" when none can be told; `any_axes` says that what is
+    found under it is equal whatever its axes. `project` is what `@auto` was resolved to.
     """
 
     record: store_pb2.Record
@@ -46,6 +46,8 @@ class Draft:
     analysed: str
     speakers: Sequence[str] = ()
     any_axes: bool = False
+    project: str | None = None
+    warnings: Sequence[common_pb2.Warning] = ()
 
     def equals(self, stored: store_pb2.Record) -> bool:
         """Return whether a record found under the same digest makes this one superfluous."""
@@ -62,6 +64,7 @@ class Batch:
     scope: ScopeKey
     session_id: str
     request_id: str
+    session_key: str
     request: Message
     drafts: Callable[[common_pb2.Axes], Sequence[Draft]]
 
@@ -71,6 +74,7 @@ class _State:
     now_ms: int
     ever_written: bool
     session: Session | None
+    paused: bool = False
     raw: dict[str, bytes | None] = field(default_factory=dict)
     stored: dict[int, store_pb2.Record] = field(default_factory=dict)
     unembedded: set[int] = field(default_factory=set)
@@ -78,27 +82,43 @@ class _State:
     first_base: int = 0
 
 
-async def write(parts: Parts, batch: Batch, call: Call) -> list[memory_pb2.WriteResult]:
-    """Write the records of a call, all or none; return one result per record."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a call's records, one result per record, and what its caller should know.
+
+    `persisted` is false when a pause kept them from being stored.
+    """
+
+    results: list[memory_pb2.WriteResult]
+    warnings: Sequence[common_pb2.Warning]
+    persisted: bool = True
+
+
+async def write(parts: Parts, batch: Batch, call: Call) -> Written:
+    """Write the records of a call, all or none."""
     keys = PartitionKeys(partition_of(batch.scope.path))
     ref = named(batch.session_id) if batch.session_id else None
     if ref is not None:
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
     drafts = batch.drafts(await _session_axes(parts, ref, call))
     memory = RequestMemory.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
+    pause = keys.pause(call.caller, batch.session_key)
     encoded: EncodedTexts | None = None
     for _ in range(ATTEMPTS):
-        state = await _read(parts, keys, ref, drafts, call, memory)
+        state = await _read(parts, keys, ref, drafts, call, memory, pause)
         if state.first is not None:
             return _results(state.first, state.first_base)
         if state.session is not None:
             must_be_open(state.session)
+        if state.paused:
+            return Written([memory_pb2.WriteResult() for _ in drafts], (), persisted=False)
         if encoded is None:
             encoded = await _encode(parts, drafts, state, call)
         if not state.ever_written or not encoded.model_id:
             await parts.store.register(keys.partition, batch.scope.path, not encoded.model_id)
         model_id = encoded.model_id or await parts.store.current_model()
         change, plan = _change(parts, keys, drafts, state, encoded, model_id)
+        change.require_count("pause", pause, "EXISTS", 0)
         memory.remember(change, plan)
         match await parts.store.apply(change):
             case Applied(_, base, head):
@@ -125,16 +145,17 @@ async def _read(
     drafts: Sequence[Draft],
     call: Call,
     memory: RequestMemory,
+    pause: str,
 ) -> _State:
     digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
-    reads: list[Read] = [("HGET", keys.meta, "n")]
+    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause)]
     reads += [session_reads(ref)] if ref is not None else []
     reads += [("HMGET", keys.duplicates, *digests)] if digests else []
     snapshot = await parts.store.read(*reads, *memory.reads())
-    n, *rest = snapshot.answers
+    n, paused, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
     raw = dict(zip(digests, rest.pop(0), strict=True)) if digests else {}
-    state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, raw)
+    state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, bool(paused), raw)
     seen = memory.seen(rest)
     if seen is not None:
         state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
@@ -192,6 +213,10 @@ def _change(
         plan.items.append(planned)
         if draft.duplicate:
             made.setdefault(draft.duplicate, []).append((draft, planned))
+    for draft, item in zip(drafts, plan.items, strict=True):
+        if draft.project is not None:
+            item.resolved_project_id = draft.project
+        plan.warnings.extend(warning for warning in draft.warnings if warning not in plan.warnings)
     for digest, twins in made.items():
         known = state.raw.get(digest) or b""
         numbers = Numbers(known.decode(), tuple(Allocated(planned.allocated) for _, planned in twins))
@@ -238,14 +263,16 @@ def _numbers(value: bytes | None) -> list[int]:
     return [int(part) for part in value.split(b",")] if value else []
 
 
-def _results(plan: store_pb2.WritePlan, base: int) -> list[memory_pb2.WriteResult]:
-    return [
+def _results(plan: store_pb2.WritePlan, base: int) -> Written:
+    results = [
         memory_pb2.WriteResult(
             memory_id=record_id(item.kind, item.n or base + item.allocated),
             disposition=(
                 memory_pb2.WRITE_DISPOSITION_MATCHED if item.matched else memory_pb2.WRITE_DISPOSITION_CREATED
             ),
             embedded=item.embedded,
+            resolved_project_id=item.resolved_project_id if item.HasField("resolved_project_id") else None,
         )
         for item in plan.items
     ]
+    return Written(results, plan.warnings)

@@ -23,8 +23,8 @@ Store = Any
 
 @pytest.fixture
 def store(service: LocalService) -> Iterator[Store]:
-    connect: Any = redis.Redis.from_url
-    with connect(service.plan.store_url) as connection:
+    connection: Store = redis.Redis.from_url(service.plan.store_url)
+    with connection:
         yield connection
 
 
@@ -36,15 +36,19 @@ def mark() -> str:
 
 def values(store: Store, key: bytes) -> bytes:
     """Return everything that a key holds, as one text."""
-    kind = store.type(key).decode()
-    found = {
-        "string": lambda: [store.get(key)],
-        "hash": lambda: [part for pair in store.hgetall(key).items() for part in pair],
-        "set": lambda: list(store.smembers(key)),
-        "zset": lambda: store.zrange(key, 0, -1),
-        "list": lambda: store.lrange(key, 0, -1),
-        "stream": lambda: [repr(store.xrange(key)).encode()],
-    }[kind]()
+    match store.type(key).decode():
+        case "string":
+            found = [store.get(key)]
+        case "hash":
+            found = [part for pair in store.hgetall(key).items() for part in pair]
+        case "set":
+            found = list(store.smembers(key))
+        case "zset":
+            found = store.zrange(key, 0, -1)
+        case "list":
+            found = store.lrange(key, 0, -1)
+        case _:
+            found = [repr(store.xrange(key)).encode()]
     return b"\n".join(part for part in found if part is not None)
 
 

@@ -870,18 +870,24 @@ class WritePlan(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ITEMS_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedWrite]:
         """One per item."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
+        """See RememberResponse."""
 
     def __init__(
         self,
         *,
         items: _abc.Iterable[Global___PlannedWrite] | None = ...,
+        warnings: _abc.Iterable[_common_pb2.Warning] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -898,6 +904,7 @@ class PlannedWrite(_message.Message):
     ALLOCATED_FIELD_NUMBER: _builtins.int
     EMBEDDED_FIELD_NUMBER: _builtins.int
     MATCHED_FIELD_NUMBER: _builtins.int
+    RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
     kind: Global___RecordKind.ValueType
     """What it is."""
     n: _builtins.int
@@ -908,6 +915,8 @@ class PlannedWrite(_message.Message):
     """Whether it has a vector."""
     matched: _builtins.bool
     """Whether an equal record was there before, in the store or in the call."""
+    resolved_project_id: _builtins.str
+    """See WriteResult."""
     def __init__(
         self,
         *,
@@ -916,12 +925,15 @@ class PlannedWrite(_message.Message):
         allocated: _builtins.int = ...,
         embedded: _builtins.bool = ...,
         matched: _builtins.bool = ...,
+        resolved_project_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "matched", b"matched", "n", b"n"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "matched", b"matched", "n", b"n", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
+    _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_project_id) -> _WhichOneofReturnType__resolved_project_id | None: ...
 
 Global___PlannedWrite: _TypeAlias = PlannedWrite  # noqa: Y015
 

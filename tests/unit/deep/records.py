@@ -9,9 +9,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.store.reader import StoredRecord
 from remembrancer.v1 import common_pb2
-
-NOW = 1_700_000_000
-DAY = 86400
+from tests.records import DAY, NOW
+from workers.deep.graph import Graph
 
 
 def entity(label: str) -> store_pb2.Entity:
@@ -56,3 +55,10 @@ def stored(
 
 def erased(n: int) -> StoredRecord:
     return StoredRecord(n=n, record=None, vectors=None, learned=None)
+
+
+def graph_of(*records: StoredRecord) -> Graph:
+    graph = Graph()
+    for record in records:
+        graph.apply(record)
+    return graph

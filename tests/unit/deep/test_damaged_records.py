@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.store.reader import decode_stored
 from remembrancer.v1 import common_pb2
-from tests.unit.deep.records import NOW, stored
+from tests.records import NOW
+from tests.unit.deep.records import stored
 from workers.deep.partition import DeepPartition
 from workers.deep.search import search
 from workers.index.model import Model

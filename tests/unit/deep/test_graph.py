@@ -7,17 +7,11 @@ from hypothesis import strategies as st
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.store.reader import StoredRecord
-from tests.unit.deep.records import NOW, erased, stored
+from tests.records import NOW
+from tests.unit.deep.records import erased, graph_of, stored
 from workers.deep.graph import Edge, Graph, View
 
 EVERYTHING = View(lambda _: True, NOW)
-
-
-def graph_of(*records: StoredRecord) -> Graph:
-    graph = Graph()
-    for record in records:
-        graph.apply(record)
-    return graph
 
 
 def edges(graph: Graph, n: int, view: View = EVERYTHING, least: float = 0.0, fan: int = 99) -> list[Edge]:

@@ -6,18 +6,12 @@ from hypothesis import strategies as st
 
 from remembrancer.internal.v1 import tier_pb2
 from remembrancer.store.reader import StoredRecord
-from tests.unit.deep.records import NOW, stored
+from tests.records import NOW
+from tests.unit.deep.records import graph_of, stored
 from workers.deep.graph import Graph, View
 from workers.deep.spread import HOPS, REACHED, Reached, Step, spread
 
 EVERYTHING = View(lambda _: True, NOW)
-
-
-def graph_of(*records: StoredRecord) -> Graph:
-    graph = Graph()
-    for record in records:
-        graph.apply(record)
-    return graph
 
 
 def reach(graph: Graph, seeds: dict[int, float], view: View = EVERYTHING) -> dict[int, Reached]:

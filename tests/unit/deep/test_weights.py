@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.deep.records import DAY, NOW
+from tests.records import DAY, NOW
 from workers.deep import weights
 
 

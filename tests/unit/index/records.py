@@ -7,67 +7,35 @@ from typing import Any
 
 import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
-from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.analysis import analyse, fold
 from remembrancer.store.reader import StoredRecord
 from remembrancer.v1 import common_pb2
+from tests import vectors
+from tests.records import NOW
+from tests.vectors import Vector
 from workers.index.model import Model
 from workers.index.partition import PartitionIndex
 
 DIMENSION = 32
 MODEL = Model("test-model@1", DIMENSION)
-NOW = 1_700_000_000
-
-Vector = NDArray[np.float32]
 
 
 def direction(name: str) -> Vector:
     """Return a unit vector of its own for each name."""
-    rng = np.random.default_rng(list(name.encode()))
-    vector = rng.standard_normal(DIMENSION)
-    return np.asarray(vector / np.linalg.norm(vector), np.float32)
+    return vectors.direction(name, DIMENSION)
 
 
 def near(name: str, cosine: float, salt: str) -> Vector:
     """Return a unit vector at exactly that cosine from `direction(name)`."""
-    target, other = direction(name), direction(salt)
-    other = other - (other @ target) * target
-    other /= np.linalg.norm(other)
-    return np.asarray(cosine * target + np.sqrt(1 - cosine**2) * other, np.float32)
-
-
-def record(content: str, kind: int = store_pb2.RECORD_KIND_OBSERVATION, **fields: Any) -> store_pb2.Record:
-    """Return an active record; `axes`, `occurred` (seconds) and any field of Record can be set."""
-    axes = fields.pop("axes", {})
-    occurred = fields.pop("occurred", NOW)
-    made = store_pb2.Record(
-        kind=store_pb2.RecordKind.ValueType(kind),
-        content=content,
-        status=common_pb2.MEMORY_STATUS_ACTIVE,
-        occurred_at=Timestamp(seconds=occurred),
-        recorded_at=Timestamp(seconds=NOW),
-        analysis=analyse(content),
-    )
-    made.axes.CopyFrom(common_pb2.Axes(**{"agent_id": "default-agent", **axes}))
-    made.MergeFrom(store_pb2.Record(**fields))
-    return made
-
-
-def turn(content: str, name: str = "Ann", conversation: str = "c", **fields: Any) -> store_pb2.Record:
-    """Return a turn, analysed with its speaker's name as the gateway does."""
-    axes = {"conversation_id": conversation, **fields.pop("axes", {})}
-    made = record(content, store_pb2.RECORD_KIND_TURN, name=name, role="user", axes=axes, **fields)
-    made.analysis.CopyFrom(analyse(f"{name}: {content}"))
-    return made
+    return vectors.near(direction(name), cosine, salt)
 
 
 def stored(
-    n: int, made: store_pb2.Record | None, vectors: Vector | None = None, learned: store_pb2.Learned | None = None
+    n: int, made: store_pb2.Record | None, windows: Vector | None = None, learned: store_pb2.Learned | None = None
 ) -> StoredRecord:
-    windows = None if vectors is None else np.atleast_2d(vectors)
-    return StoredRecord(n, made, windows, learned)
+    return StoredRecord(n, made, None if windows is None else np.atleast_2d(windows), learned)
 
 
 def index(*states: StoredRecord, eight_bit: bool = False) -> PartitionIndex:
@@ -94,7 +62,7 @@ def request(
     )
     if vector is not None:
         made.model_id = MODEL.id
-        made.query_vector = vector.astype("<f2").tobytes()
+        made.query_vector = vectors.stored(vector)
     return made
 
 

@@ -10,7 +10,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.v1 import common_pb2
-from tests.unit.index.records import NOW, direction, index, record, request, stored, turn
+from tests.records import NOW, record, turn
+from tests.unit.index.records import direction, index, request, stored
 from workers.index.partition import PartitionIndex
 
 EPISODE = store_pb2.RECORD_KIND_EPISODE

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.store.reader import StoredRecord
-from tests.unit.index.records import direction, index, near, record, request, state_of, stored, turn
+from tests.records import record, turn
+from tests.unit.index.records import direction, index, near, request, state_of, stored
 from workers.index import partition as partition_module
 
 WORDS = ("cat", "dog", "house", "bug-183", "猫", "Lisbon")

@@ -7,21 +7,8 @@ import pytest
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.store.reader import StoredRecord
-from tests.unit.index.records import (
-    MODEL,
-    NOW,
-    direction,
-    ids,
-    index,
-    near,
-    record,
-    request,
-    state_of,
-    stored,
-    turn,
-)
-
-DAY = 86_400
+from tests.records import DAY, NOW, record, turn
+from tests.unit.index.records import MODEL, direction, ids, index, near, request, state_of, stored
 
 
 def test_identical_text_scores_about_one_and_an_unrelated_one_low() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 from google.protobuf import struct_pb2
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from tests.unit.index.records import Vector, direction, index, near, record, request, stored
+from tests.records import record
+from tests.unit.index.records import direction, index, near, request, stored
+from tests.vectors import Vector
 from workers.index.partition import PartitionIndex
 
 PROCEDURE = store_pb2.RECORD_KIND_PROCEDURE

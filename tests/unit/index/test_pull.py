@@ -11,7 +11,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from remembrancer.model.errors import PartitionLoading, PartitionTooLarge, StoreUnavailable
 from remembrancer.store.reader import FeedEntry, FeedOp, PartitionReader, StoredRecord
-from tests.unit.index.records import record, stored
+from tests.records import record
+from tests.unit.index.records import stored
 from workers.index.model import Model
 from workers.index.pull import Puller
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.index.records import NOW, record, turn
+from tests.records import NOW, record, turn
 from workers.index.turns import PAUSE_US, Turns
 
 
