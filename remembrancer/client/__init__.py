@@ -2,6 +2,7 @@
 
 from remembrancer.client.aio import AsyncClient
 from remembrancer.client.arguments import memory, memory_feedback, procedure_feedback, tenant, turn
+from remembrancer.client.context_calls import context_entry
 from remembrancer.client.errors import (
     Aborted,
     Cancelled,
@@ -39,6 +40,7 @@ __all__ = [
     "ResourceExhausted",
     "Unauthenticated",
     "Unavailable",
+    "context_entry",
     "memory",
     "memory_feedback",
     "procedure_feedback",

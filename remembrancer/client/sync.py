@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from remembrancer.client import calls, memory_calls
+from remembrancer.client import calls, context_calls, memory_calls
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
 from remembrancer.client.errors import from_rpc_error
 
@@ -60,6 +60,7 @@ class Client:
     recall = _method(calls.recall)
     remember = _method(calls.remember)
     record_turns = _method(calls.record_turns)
+    recall_with_context = _method(context_calls.recall_with_context)
     get_contents = _method(memory_calls.get_contents)
     update_memory = _method(memory_calls.update_memory)
     forget = _method(memory_calls.forget)

@@ -41,6 +41,11 @@ class RecallServiceStub:
                 request_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallResponse.FromString,
                 _registered_method=True)
+        self.RecallWithContext = channel.unary_unary(
+                '/remembrancer.v1.RecallService/RecallWithContext',
+                request_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextResponse.FromString,
+                _registered_method=True)
         self.GetContents = channel.unary_unary(
                 '/remembrancer.v1.RecallService/GetContents',
                 request_serializer=remembrancer_dot_v1_dot_contents__pb2.GetContentsRequest.SerializeToString,
@@ -65,6 +70,15 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecallWithContext(self, request, context):
+        """RecallWithContext recalls memories and merges them with the conversation that the caller already holds: what is in
+        both comes once. The same ledger rules as for Recall hold.
+        Errors: those of Recall.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetContents(self, request, context):
         """GetContents gives whole texts of memories and evidence by id. It exposes nothing and enters no ledger.
         Errors: INVALID_ARGUMENT. An id that is not there is no error but `missing`.
@@ -80,6 +94,11 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.Recall,
                     request_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallResponse.SerializeToString,
+            ),
+            'RecallWithContext': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecallWithContext,
+                    request_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextResponse.SerializeToString,
             ),
             'GetContents': grpc.unary_unary_rpc_method_handler(
                     servicer.GetContents,
@@ -115,6 +134,33 @@ class RecallService:
             '/remembrancer.v1.RecallService/Recall',
             remembrancer_dot_v1_dot_recall__pb2.RecallRequest.SerializeToString,
             remembrancer_dot_v1_dot_recall__pb2.RecallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecallWithContext(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.RecallService/RecallWithContext',
+            remembrancer_dot_v1_dot_recall__pb2.RecallWithContextRequest.SerializeToString,
+            remembrancer_dot_v1_dot_recall__pb2.RecallWithContextResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,8 @@ class Encoder:
         """Take channels to the encoders; they are tried in order."""
         self._stubs = [encoder_pb2_grpc.EncoderServiceStub(channel) for channel in channels]
         self._log = structlog.get_logger()
+        self.worked_at = 0.0
+        """When an encoder last did its work, in seconds since 1970."""
 
     async def encode(
         self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float
@@ -72,7 +75,9 @@ class Encoder:
     async def _call(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
         for stub in self._stubs:
             try:
-                return await stub.Encode(request, timeout=seconds)
+                response = await stub.Encode(request, timeout=seconds)
+                self.worked_at = time.time()
+                return response
             except grpc.aio.AioRpcError as error:
                 self._log.warning("encoder call failed", code=error.code().name)
         raise EncoderUnavailable("texts cannot be embedded right now")

@@ -13,19 +13,23 @@ from remembrancer.store.keys import PartitionKeys
 from services.gateway.erased_sessions import scrub_all_words
 from services.gateway.parts import Parts
 
-RECALLS: Final = ("Recall",)
-"""RPCs whose remembered answer is a RecallPlan."""
+Plan = store_pb2.RecallPlan | store_pb2.ActivatePlan | store_pb2.ContextPlan
 
-ACTIVATE: Final = "Activate"
+ANSWERS: Final[dict[str, type[Plan]]] = {
+    "Recall": store_pb2.RecallPlan,
+    "Activate": store_pb2.ActivatePlan,
+    "RecallWithContext": store_pb2.ContextPlan,
+}
+"""RPCs whose remembered answer names entities."""
 
 
 async def scrub_copies(parts: Parts, keys: PartitionKeys, *, everything: bool) -> None:
     """Go through the partition's ledgers and remembered answers; with `everything` through its sessions, too."""
     async for key in parts.sweeper.keys(keys.all_like("led")):
         await _scrub_ledger(parts, keys, key, everything=everything)
-    for rpc in (*RECALLS, ACTIVATE):
+    for rpc, kind in ANSWERS.items():
         async for key in parts.sweeper.keys(keys.all_like("req", rpc)):
-            await _scrub_answer(parts, keys, key, rpc)
+            await _scrub_answer(parts, keys, key, kind)
     if everything:
         async for key in parts.sweeper.keys(keys.all_like("ses")):
             await scrub_all_words(parts, keys, key)
@@ -56,18 +60,12 @@ async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str
     return {name for name, raw in zip(names, raws, strict=True) if raw is None}
 
 
-async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, rpc: str) -> None:
+async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[Plan]) -> None:
     raw = (await parts.store.read(("HGET", key, "answer"))).answers[0]
     if raw is None:
         return
-    plan: store_pb2.ActivatePlan | store_pb2.RecallPlan
-    if rpc == ACTIVATE:
-        plan = store_pb2.ActivatePlan.FromString(raw)
-        found = without_labels(plan.recall)
-    else:
-        plan = store_pb2.RecallPlan.FromString(raw)
-        found = without_labels(plan)
-    if found:
+    plan = kind.FromString(raw)
+    if without_labels(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
         change = Change(keys)
         change.require_same("remembered answer", key, "answer", raw)
         change.write("HSET", key, "answer", plan.SerializeToString())

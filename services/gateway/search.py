@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from google.protobuf import struct_pb2, timestamp_pb2
@@ -36,7 +36,7 @@ SPARE_DEPTH: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for, and where; everything is checked."""
+    """What is looked for, and where; everything is checked. `recent`: the newest records, whatever the query."""
 
     partition: str
     head: str
@@ -49,6 +49,7 @@ class Question:
     top_k: int
     floor: float | None
     required: Sequence[common_pb2.Tier.ValueType] = ()
+    recent: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +65,10 @@ class Found:
     errors: dict[common_pb2.Tier.ValueType, RemembrancerError] = field(default_factory=dict)
     any_live: bool = False
     more_available: bool = False
+
+
+Responses: TypeAlias = Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]]
+"""What each tier that answered found."""
 
 
 class Searcher:
@@ -86,17 +91,40 @@ class Searcher:
         budget = tier_budget(seconds_left)
         loop = asyncio.get_running_loop()
         start = loop.time()
-        encoded = await self._encode(question, budget * ENCODE_SHARE)
+        encoded = await self.encode(question, budget)
+        responses = await self.ask(question, encoded, budget - (loop.time() - start), found, may_fail=may_fail)
+        await self._select(question, encoded, responses, found)
+        return found
+
+    async def encode(self, question: Question, budget: float) -> EncodedTexts:
+        """Return the query encoded, and after it the side cue if there is one, within a share of the budget.
+
+        Nothing is encoded for the most recent memories.
+        """
+        if question.recent:
+            return EncodedTexts("", 0, [Encoded(b"", store_pb2.Analysis())])
+        inputs = [(without(question.query, question.speakers), question.query)]
+        side = cue(dict(question.context))
+        if side:
+            inputs.append((side, side))
+        return await self._encoder.encode(inputs, encoder_pb2.LANE_QUERY, budget * ENCODE_SHARE)
+
+    async def ask(
+        self, question: Question, encoded: EncodedTexts, seconds: float, found: Found, *, may_fail: bool = False
+    ) -> Responses:
+        """Return what the asked tiers answer within `seconds`; those that failed get into `found.errors`.
+
+        Errors: TiersUnavailable, unless `may_fail`.
+        """
         request = _request(question, encoded)
-        left = budget - (loop.time() - start)
         answers = await asyncio.gather(
-            *(self._tiers[tier].search(request, left) for tier in question.tiers), return_exceptions=True
+            *(self._tiers[tier].search(request, seconds) for tier in question.tiers), return_exceptions=True
         )
         responses: list[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]] = []
         for tier, answer in zip(question.tiers, answers, strict=True):
             if isinstance(answer, tier_pb2.SearchResponse):
                 responses.append((tier, answer))
-                if not encoded.model_id:
+                if not encoded.model_id and not question.recent:
                     found.errors[tier] = EncoderUnavailable("the query could not be embedded; searched by words only")
             elif isinstance(answer, RemembrancerError):
                 found.errors[tier] = answer
@@ -105,21 +133,13 @@ class Searcher:
         failed = [tier for tier in question.required if tier in found.errors]
         if failed or (not responses and not may_fail):
             raise TiersUnavailable(_unavailable(failed or question.tiers))
-        await self._select(question, encoded, responses, found)
-        return found
-
-    async def _encode(self, question: Question, seconds: float) -> EncodedTexts:
-        inputs = [(without(question.query, question.speakers), question.query)]
-        side = cue(dict(question.context))
-        if side:
-            inputs.append((side, side))
-        return await self._encoder.encode(inputs, encoder_pb2.LANE_QUERY, seconds)
+        return responses
 
     async def _select(
         self,
         question: Question,
         encoded: EncodedTexts,
-        responses: Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]],
+        responses: Responses,
         found: Found,
     ) -> None:
         fused = fusion.above(fusion.fuse((tier, response.direct) for tier, response in responses), question.floor)
@@ -129,7 +149,7 @@ class Searcher:
             found.entities += list(response.entities)[:ENTITIES]
             found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
         ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
-        vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
+        vectors = await self.hydrate(question.partition, sorted(ns), encoded, found)
         fused = [c for c in fused if c.n in found.records]
         fused = fusion.duplicates_last(fused, lambda n: fold(found.records[n].content), vectors.get)
         direct, cut = fused[: question.top_k], fused[question.top_k :]
@@ -140,7 +160,7 @@ class Searcher:
         )
         found.procedures = [p for p in found.procedures if p.n in found.records]
 
-    async def _hydrate(
+    async def hydrate(
         self, partition: str, ns: Sequence[int], encoded: EncodedTexts, found: Found
     ) -> dict[int, NDArray[np.float32]]:
         """Read records as they are now, so that what was erased since the tiers looked is not shown.
@@ -163,6 +183,11 @@ class Searcher:
         raw = snapshot.answers[2] if encoded.model_id else []
         decoded = ((n, decode_vectors(vectors, encoded.dimension)[0]) for n, vectors in zip(ns, raw, strict=False))
         return {n: vectors for n, vectors in decoded if vectors is not None}
+
+
+def depth_of(question: Question) -> int:
+    """Return how many direct candidates each tier is asked for."""
+    return 4 * question.top_k + SPARE_DEPTH
 
 
 def _one_window(text: Encoded | None, dimension: int) -> bytes:
@@ -190,8 +215,9 @@ def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchReques
         speakers=question.speakers,
         filter=question.filter,
         as_of=question.as_of,
-        depth=4 * question.top_k + SPARE_DEPTH,
-        procedures=PROCEDURES,
+        depth=depth_of(question),
+        procedures=0 if question.recent else PROCEDURES,
+        recent=question.recent,
         task_context=to_struct(dict(question.context)) if question.context else struct_pb2.Struct(),
     )
 

@@ -29,6 +29,7 @@ from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
 from services.gateway.pause import pause_persistence, resume_persistence
 from services.gateway.recall import recall
+from services.gateway.recall_with_context import recall_with_context
 from services.gateway.remember import record_turns, remember
 from services.gateway.scopes import get_scope, list_scopes
 from services.gateway.update import restore_memory, update_memory
@@ -73,6 +74,11 @@ class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
 
     async def Recall(self, request: recall_pb2.RecallRequest, context: Any) -> recall_pb2.RecallResponse:
         return await recall(self._parts, request, Call(context))
+
+    async def RecallWithContext(
+        self, request: recall_pb2.RecallWithContextRequest, context: Any
+    ) -> recall_pb2.RecallWithContextResponse:
+        return await recall_with_context(self._parts, request, Call(context))
 
     async def GetContents(
         self, request: contents_pb2.GetContentsRequest, context: Any

@@ -41,6 +41,8 @@ def search(
         wider.depth = max(request.depth, SEEDS)
         found = index.search(wider)
         checkpoint()
+        if request.recent:
+            return tier_pb2.SearchResponse(direct=found.candidates[: request.depth], any_live=found.any_live)
         as_of = request.as_of.seconds + request.as_of.nanos / 1e9
         view = View(index.visible(request.filter), as_of)
         seeds = {c.n: c.relevance for c in found.candidates[:SEEDS]}

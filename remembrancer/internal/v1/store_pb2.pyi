@@ -1150,3 +1150,35 @@ class Erasure(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_target) -> _WhichOneofReturnType_target | None: ...
 
 Global___Erasure: _TypeAlias = Erasure  # noqa: Y015
+
+@_typing.final
+class ContextPlan(_message.Message):
+    """ContextPlan is an answered RecallWithContext without its texts; echoes are made anew from the repeated request."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECALL_FIELD_NUMBER: _builtins.int
+    GATE_FALLBACK_FIELD_NUMBER: _builtins.int
+    DEGRADED_ADVISORY_FIELD_NUMBER: _builtins.int
+    gate_fallback: _builtins.bool
+    """See RecallWithContextResponse."""
+    degraded_advisory: _builtins.str
+    """See RecallWithContextResponse."""
+    @_builtins.property
+    def recall(self) -> Global___RecallPlan:
+        """What was found."""
+
+    def __init__(
+        self,
+        *,
+        recall: Global___RecallPlan | None = ...,
+        gate_fallback: _builtins.bool = ...,
+        degraded_advisory: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["recall", b"recall"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["degraded_advisory", b"degraded_advisory", "gate_fallback", b"gate_fallback", "recall", b"recall"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContextPlan: _TypeAlias = ContextPlan  # noqa: Y015

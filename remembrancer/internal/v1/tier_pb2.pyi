@@ -82,6 +82,7 @@ class SearchRequest(_message.Message):
     DEPTH_FIELD_NUMBER: _builtins.int
     PROCEDURES_FIELD_NUMBER: _builtins.int
     TASK_CONTEXT_FIELD_NUMBER: _builtins.int
+    RECENT_FIELD_NUMBER: _builtins.int
     partition: _builtins.str
     """The partition's digest."""
     head: _builtins.str
@@ -96,6 +97,10 @@ class SearchRequest(_message.Message):
     """How many direct candidates are wanted."""
     procedures: _builtins.int
     """Active tier: how many procedures are wanted."""
+    recent: _builtins.bool
+    """The newest records that the filter allows are wanted, by descending N and without relevance; query, vectors and cue
+    are not looked at.
+    """
     @_builtins.property
     def query(self) -> _store_pb2.Analysis:
         """The query's words and entities, speaker names included."""
@@ -136,10 +141,11 @@ class SearchRequest(_message.Message):
         depth: _builtins.int = ...,
         procedures: _builtins.int = ...,
         task_context: _struct_pb2.Struct | None = ...,
+        recent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "filter", b"filter", "query", b"query", "task_context", b"task_context"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "speakers", b"speakers", "task_context", b"task_context"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "recent", b"recent", "speakers", b"speakers", "task_context", b"task_context"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
