@@ -61,7 +61,7 @@ async def serve(
     name: str,
     services: Mapping[str, HealthCheck | None],
     register: Callable[[grpc.aio.Server], None],
-    ready: Callable[[], Awaitable[None]],
+    ready: Callable[[], Awaitable[object]],
     interceptors: Sequence[Interceptor],
     background: Sequence[Callable[[], Awaitable[None]]] = (),
     connection_age: float = AGE_INSIDE,
@@ -119,7 +119,7 @@ def bind(server: grpc.aio.Server, wanted: str) -> str:
 async def _until_stopped(
     stop: asyncio.Event,
     health: Health,
-    ready: Callable[[], Awaitable[None]],
+    ready: Callable[[], Awaitable[object]],
     background: Sequence[Callable[[], Awaitable[None]]],
     log: Any,
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import grpc
 import structlog
@@ -13,8 +15,12 @@ from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc, store_pb2
 from remembrancer.model.analysis import analyse
 from remembrancer.model.errors import EncoderUnavailable
 
-CHUNK = 16
-"""Texts per call of a write, so that a long batch does not hold the encoder's write lane for too long."""
+CHUNK_TEXTS: Final = 16
+CHUNK_CHARACTERS: Final = 32000
+"""Bounds of one call, about two seconds of work: a long batch leaves room for others in the encoder's write lane."""
+
+CALL_SECONDS: Final = 8.0
+"""The longest wait for one call: an encoder that hangs must not use up a write's whole deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +63,14 @@ class Encoder:
         self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float
     ) -> EncodedTexts:
         """Return each (text to embed, text to analyse) encoded, within `seconds`. Errors: EncoderUnavailable."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
         model_id, dimension, texts = "", 0, []
-        for start in range(0, len(inputs), CHUNK):
+        for chunk in _chunks(inputs):
             request = encoder_pb2.EncodeRequest(
-                lane=lane,
-                inputs=[
-                    encoder_pb2.EncodeInput(text=text, analyse=words) for text, words in inputs[start : start + CHUNK]
-                ],
+                lane=lane, inputs=[encoder_pb2.EncodeInput(text=text, analyse=words) for text, words in chunk]
             )
-            response = await self._call(request, seconds)
+            response = await self._call(request, min(CALL_SECONDS, end - loop.time()))
             if model_id not in ("", response.model_id):
                 raise EncoderUnavailable("the encoder changed its model between two texts")
             model_id, dimension = response.model_id, response.dimension
@@ -81,3 +86,16 @@ class Encoder:
             except grpc.aio.AioRpcError as error:
                 self._log.warning("encoder call failed", code=error.code().name)
         raise EncoderUnavailable("texts cannot be embedded right now")
+
+
+def _chunks(inputs: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    chunk: list[tuple[str, str]] = []
+    characters = 0
+    for text, words in inputs:
+        if chunk and (len(chunk) == CHUNK_TEXTS or characters + len(text) > CHUNK_CHARACTERS):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append((text, words))
+        characters += len(text)
+    if chunk:
+        yield chunk

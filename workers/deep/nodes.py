@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import seconds
 from remembrancer.store.reader import StoredRecord
 
 
@@ -55,5 +56,5 @@ def node_of(stored: StoredRecord) -> RecordNode | None:
 def _used_with(learned: store_pb2.Learned | None) -> tuple[UsedWith, ...]:
     if learned is None:
         return ()
-    rows = (UsedWith(u.other, u.retrieval_id, u.at.seconds + u.at.nanos / 1e9) for u in learned.used_together)
+    rows = (UsedWith(u.other, u.retrieval_id, seconds(u.at)) for u in learned.used_together)
     return tuple(sorted(rows, key=lambda row: (row.other, row.retrieval_id, row.at)))

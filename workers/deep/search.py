@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.model.clock import seconds
 from workers.deep.entities import score_entities
 from workers.deep.graph import Graph, View
 from workers.deep.partition import DeepPartition
 from workers.deep.spread import CONFIRMS, Reached, spread
+from workers.index.scoring import Scorer
 
 SEEDS = 10
 """Direct matches that activation starts from; weaker ones are about something else."""
@@ -36,42 +38,39 @@ def search(
     """Answer `request` from the partition as it stands; `checkpoint` is called between stages and may raise to stop."""
     index, graph = partition.index, partition.graph
     with index.lock:
-        wider = tier_pb2.SearchRequest()
-        wider.CopyFrom(request)
-        wider.depth = max(request.depth, SEEDS)
-        found = index.search(wider)
-        checkpoint()
         if request.recent:
-            return tier_pb2.SearchResponse(direct=found.candidates[: request.depth], any_live=found.any_live)
-        as_of = request.as_of.seconds + request.as_of.nanos / 1e9
-        view = View(index.visible(request.filter), as_of)
-        seeds = {c.n: c.relevance for c in found.candidates[:SEEDS]}
-        seeds |= _entity_seeds(partition, request, view)
+            newest = index.search(request)
+            return tier_pb2.SearchResponse(direct=newest.candidates, any_live=newest.any_live)
+        scorer = index.scorer(request)
+        direct = scorer.best(max(request.depth, SEEDS))
+        checkpoint()
+        view = View(scorer.visible, seconds(request.as_of))
+        seeds = {c.n: c.relevance for c in direct[:SEEDS]}
+        seeds |= _entity_seeds(graph, scorer, request.query.entities)
         reached = spread(graph, view, seeds, checkpoint)
         checkpoint()
-        associated = _associated(partition, request, seeds, reached.values())
+        associated = _associated(graph, scorer, seeds, reached.values())
         relevance = seeds | {c.n: c.relevance for c in associated}
         asked = [entity.entity_id for entity in request.query.entities]
         return tier_pb2.SearchResponse(
-            direct=found.candidates[: request.depth],
+            direct=direct[: request.depth],
             associated=associated,
             entities=score_entities(graph, view, asked, relevance),
-            any_live=found.any_live,
+            any_live=index.any_live(),
         )
 
 
-def _entity_seeds(partition: DeepPartition, request: tier_pb2.SearchRequest, view: View) -> dict[int, float]:
+def _entity_seeds(graph: Graph, scorer: Scorer, entities: Iterable[store_pb2.Entity]) -> dict[int, float]:
     mentions: set[int] = set()
-    for entity in request.query.entities:
-        if partition.graph.specificity(entity.entity_id) > 0.0:
-            mentions.update(partition.graph.mentions(entity.entity_id)[-MENTIONS_SCORED:])
-    scored = partition.index.relevance_of(request, sorted(filter(view.visible, mentions)))
-    best = sorted(scored.values(), key=lambda c: (-c.relevance, c.n))[:ENTITY_SEEDS]
+    for entity in entities:
+        if graph.specificity(entity.entity_id) > 0.0:
+            mentions.update(graph.mentions(entity.entity_id)[-MENTIONS_SCORED:])
+    best = sorted(scorer.of(mentions).values(), key=lambda c: (-c.relevance, c.n))[:ENTITY_SEEDS]
     return {c.n: c.relevance for c in best}
 
 
 def _associated(
-    partition: DeepPartition, request: tier_pb2.SearchRequest, seeds: Mapping[int, float], reached: Iterable[Reached]
+    graph: Graph, scorer: Scorer, seeds: Mapping[int, float], reached: Iterable[Reached]
 ) -> list[tier_pb2.Candidate]:
     """Return the records to which the graph leads about as much as their own match, or more.
 
@@ -81,14 +80,14 @@ def _associated(
     least = WORTH_SHOWING * max(seeds.values(), default=0.0)
     strong = [record for record in reached if record.activation >= least]
     strong = sorted(strong, key=lambda record: (-record.activation, record.n))[:CONSIDERED]
-    scored = partition.index.relevance_of(request, sorted(record.n for record in strong))
+    scored = scorer.of(record.n for record in strong)
     associated: list[tier_pb2.Candidate] = []
     for way in strong:
         candidate = scored.get(way.n)
         if candidate is None or candidate.relevance > min(way.activation / CONFIRMS, seeds[way.seed]):
             continue
         candidate.relevance = round(max(candidate.relevance, DAMPING * way.activation), DECIMALS)
-        candidate.path.extend(_path(partition.graph, way))
+        candidate.path.extend(_path(graph, way))
         associated.append(candidate)
     associated.sort(key=lambda c: (-c.relevance, c.n))
     return associated[:ASSOCIATED]

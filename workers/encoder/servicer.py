@@ -10,8 +10,8 @@ from workers.encoder.encoding import Encoding
 from workers.encoder.lanes import Lane
 
 MAX_INPUTS = 100
-MAX_TEXT = 16384
-"""Code points: the longest text of the public API is 16000, the longest task context 16384."""
+MAX_TEXT = 4000 + 4000 + 64 * 1000 + 65
+"""Code points: the longest text there is, a procedure's goal, summary and steps with the line breaks in between."""
 
 _LANES = {
     encoder_pb2.LANE_UNSPECIFIED: Lane.WRITE,

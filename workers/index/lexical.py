@@ -51,13 +51,13 @@ class Lexical:
         self._live_length = 0
         self._size = 0
 
-    def add(self, terms: Sequence[str]) -> None:
-        """Take in the next slot with its terms."""
+    def add(self, terms: Sequence[str], aside: Sequence[str] = ()) -> None:
+        """Take in the next slot with its terms; it is found by those `aside` too, but is no longer for having them."""
         slot = len(self._length)
         self._length.append(len(terms))
         self._live += 1
         self._live_length += len(terms)
-        for term, frequency in Counter(terms).items():
+        for term, frequency in Counter((*terms, *aside)).items():
             posting = self._postings.get(term)
             if posting is None:
                 posting = self._postings[term] = array("Q")

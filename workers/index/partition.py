@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
-
-import numpy as np
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.analysis import date_terms
@@ -53,12 +50,10 @@ class PartitionIndex:
         self._turns = Turns()
         self._procedures = Procedures()
         self._fingerprints: dict[int, int] = {}
-        self._last: tuple[bytes, Scorer] | None = None
 
     def apply(self, stored: StoredRecord) -> None:
         """Take over the current state of one record; idempotent, in any order."""
         with self.lock:
-            self._last = None
             fingerprint = _fingerprint(stored)
             if fingerprint != self._fingerprints.get(stored.n):
                 self._remove(stored.n)
@@ -74,44 +69,26 @@ class PartitionIndex:
         parts = (self._table, self._vectors, self._lexical, self._turns, self._procedures)
         return sum(part.nbytes() for part in parts) + 100 * len(self._fingerprints)
 
+    def any_live(self) -> bool:
+        """Return whether the partition holds live records at all."""
+        with self.lock:
+            return self._table.any_live()
+
     def search(self, request: tier_pb2.SearchRequest) -> DirectResult:
         """Return the best `request.depth` memories that the filter allows."""
         with self.lock:
             if request.recent:
                 return DirectResult(newest(self._table, request), self._table.any_live())
-            return DirectResult(self._scorer(request).best(request.depth), self._table.any_live())
-
-    def relevance_of(self, request: tier_pb2.SearchRequest, ns: Iterable[int]) -> dict[int, tier_pb2.Candidate]:
-        """Score the records named as the direct search would; those unknown or not allowed are left out."""
-        with self.lock:
-            slots = [slot for n in ns if (slot := self._table.slots.get(n)) is not None]
-            return {c.n: c for c in self._scorer(request).score(np.array(slots, np.int64))}
+            return DirectResult(self.scorer(request).best(request.depth), self._table.any_live())
 
     def procedures(self, request: tier_pb2.SearchRequest) -> list[tier_pb2.ProcedureCandidate]:
         """Return the best `request.procedures` procedures that fit."""
         with self.lock:
             return self._procedures.search(request, self._table, self._vectors, self._lexical, self.model)
 
-    def visible(self, filter_: tier_pb2.Filter) -> Callable[[int], bool]:
-        """Return what says whether memory N may be returned (never a procedure); use it while `lock` is held."""
-        with self.lock:
-            allowed, slots = self._table.allowed(filter_), self._table.slots
-
-        def is_visible(n: int) -> bool:
-            slot = slots.get(n)
-            return slot is not None and bool(allowed[slot])
-
-        return is_visible
-
-    def _scorer(self, request: tier_pb2.SearchRequest) -> Scorer:
-        # The deep tier asks several times about one request.
-        same = tier_pb2.SearchRequest()
-        same.CopyFrom(request)
-        same.ClearField("depth")
-        key = same.SerializeToString(deterministic=True)
-        if self._last is None or self._last[0] != key:
-            self._last = (key, Scorer(request, self._table, self._vectors, self._lexical, self._turns, self.model))
-        return self._last[1]
+    def scorer(self, request: tier_pb2.SearchRequest) -> Scorer:
+        """Return what scores memories for a request; make and use it while `lock` is held."""
+        return Scorer(request, self._table, self._vectors, self._lexical, self._turns, self.model)
 
     def _add(self, stored: StoredRecord, record: store_pb2.Record) -> None:
         slot = self._table.add(stored.n, record)

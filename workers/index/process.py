@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 import grpc
-import structlog
-from redis.exceptions import RedisError
 
-from remembrancer.internal.v1 import tier_pb2_grpc
+from remembrancer.internal.v1 import tier_pb2, tier_pb2_grpc
 from remembrancer.runtime import logs, server
 from remembrancer.runtime.interceptors import WorkerToken, chain
 from remembrancer.store.connection import connect
+from remembrancer.store.waiting import until_reachable
 from remembrancer.v1 import common_pb2
 from workers.index.model import Model, StoreReaders
 from workers.index.pull import Index, Puller
 from workers.index.servicer import Search, TierServicer
 from workers.index.settings import TierSettings
 
-SERVICE = "remembrancer.internal.v1.TierService"
-
-RETRY_SECONDS = 0.2
-"""Between two attempts to reach the store at the start."""
+SERVICE = tier_pb2.DESCRIPTOR.services_by_name["TierService"].full_name
 
 T = TypeVar("T", bound=Index)
 
@@ -56,19 +52,6 @@ async def _serve(spec: TierSpec[T], settings: TierSettings, threads: int) -> Non
         puller = Puller(readers, spec.factory, executor, settings.memory_mib * 2**20)
         servicer = TierServicer(puller, spec.tier, worker_id, spec.search, executor)
 
-        async def reachable() -> bool:
-            return bool(await redis.ping())
-
-        async def ready() -> None:
-            while True:
-                try:
-                    await reachable()
-                except (RedisError, OSError) as error:
-                    structlog.get_logger().info("waiting for the store", error=type(error).__qualname__)
-                    await asyncio.sleep(RETRY_SECONDS)
-                else:
-                    return
-
         def register(target: grpc.aio.Server) -> None:
             tier_pb2_grpc.add_TierServiceServicer_to_server(servicer, target)
 
@@ -76,9 +59,9 @@ async def _serve(spec: TierSpec[T], settings: TierSettings, threads: int) -> Non
             await server.serve(
                 settings,
                 name=spec.name,
-                services={SERVICE: reachable},
+                services={SERVICE: redis.ping},
                 register=register,
-                ready=ready,
+                ready=partial(until_reachable, redis.ping),
                 interceptors=chain(
                     max_in_flight=settings.max_in_flight, auth=[WorkerToken(token)] if token is not None else []
                 ),

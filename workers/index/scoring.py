@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -52,9 +53,19 @@ class Scorer:
 
     def best(self, depth: int) -> list[tier_pb2.Candidate]:
         """Return the best `depth` candidates, by descending relevance, then by N."""
-        return self.score(self._candidates(max(depth, LEAST_CANDIDATES)), depth)
+        return self._score(self._candidates(max(depth, LEAST_CANDIDATES)), depth)
 
-    def score(self, slots: Slots, depth: int | None = None) -> list[tier_pb2.Candidate]:
+    def of(self, ns: Iterable[int]) -> dict[int, tier_pb2.Candidate]:
+        """Return the records named as candidates, by N; those unknown or not allowed are left out."""
+        slots = [slot for n in ns if (slot := self._table.slots.get(n)) is not None]
+        return {candidate.n: candidate for candidate in self._score(np.array(slots, np.int64))}
+
+    def visible(self, n: int) -> bool:
+        """Return whether memory N may be returned; never so for a procedure."""
+        slot = self._table.slots.get(n)
+        return slot is not None and bool(self._allowed[slot])
+
+    def _score(self, slots: Slots, depth: int | None = None) -> list[tier_pb2.Candidate]:
         """Return the best `depth` (None = all) of the slots that are allowed, by descending relevance, then by N."""
         slots = np.unique(slots)
         slots = slots[self._allowed[slots]]

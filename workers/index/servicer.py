@@ -41,7 +41,6 @@ class TierServicer(tier_pb2_grpc.TierServiceServicer, Generic[T]):
         self._worker_id = worker_id
         self._search = search
         self._executor = executor
-        self.draining = False
 
     async def Search(  # noqa: N802
         self, request: tier_pb2.SearchRequest, context: grpc.aio.ServicerContext[object, object]
@@ -75,6 +74,4 @@ class TierServicer(tier_pb2_grpc.TierServiceServicer, Generic[T]):
     ) -> tier_pb2.GetStatusResponse:
         """Say who this worker is and what it holds."""
         del request, context
-        return tier_pb2.GetStatusResponse(
-            worker_id=self._worker_id, tier=self._tier, partitions=self._puller.held(), draining=self.draining
-        )
+        return tier_pb2.GetStatusResponse(worker_id=self._worker_id, tier=self._tier, partitions=self._puller.held())

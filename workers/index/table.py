@@ -6,6 +6,7 @@ go when the partition is compacted.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 import numpy as np
@@ -14,10 +15,9 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.analysis import fold
+from remembrancer.model.axes import DEFAULT_AGENT
 from remembrancer.v1 import common_pb2
 from workers.index.column import Column
-
-DEFAULT_AGENT: Final = "default-agent"
 
 SHOWN_WHEN_ASKED: Final = (common_pb2.STALE_REASON_SUPERSEDED, common_pb2.STALE_REASON_OUTDATED)
 """Why a stale record may still be returned with `include_superseded`."""
@@ -66,6 +66,7 @@ class Table:
         self.helped = Column(np.int32)
         self.harmed = Column(np.int32)
         self.speaker = Column(np.int32)
+        self.text = Column(np.int64)
         self._type = Column(np.int32)
         self._status = Column(np.int32)
         self._reason = Column(np.int32)
@@ -95,6 +96,7 @@ class Table:
             (self.helped, 0),
             (self.harmed, 0),
             (self.speaker, self._speakers.number(fold(record.name))),
+            (self.text, _text_key(record.content)),
             (self._type, record.type),
             (self._status, record.status),
             (self._reason, record.stale_reason),
@@ -178,6 +180,12 @@ class Table:
 
     def _columns(self) -> list[Column[np.generic]]:
         return [value for value in vars(self).values() if isinstance(value, Column)]
+
+
+def _text_key(text: str) -> int:
+    """Return what equal texts have in common, case and white space folded: 64 bits of their digest."""
+    digest = hashlib.blake2b(fold(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def _wanted(filter_: tier_pb2.Filter, kind: int) -> bool:

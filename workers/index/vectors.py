@@ -86,6 +86,11 @@ class Vectors:
         result[with_rows] = np.maximum.reduceat(products, starts)
         return np.clip(result, -1.0, 1.0)
 
+    def windows(self, slots: NDArray[np.int64]) -> list[NDArray[np.float32] | None]:
+        """Return, for each slot, the vectors of its text, (windows, dimension); None without."""
+        rows = zip(self._first_row.values[slots].tolist(), self._row_count.values[slots].tolist(), strict=True)
+        return [self._index.reconstruct_n(first, count) if count else None for first, count in rows]
+
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Drop the slots where `mask` is false."""
         row_mask = mask[self._slot_of_row.values]

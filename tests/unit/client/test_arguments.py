@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 
-from remembrancer.client import calls, memory, memory_feedback, tenant, turn
+from remembrancer.client import calls, context_calls, memory, memory_calls, memory_feedback, tenant, turn
 from remembrancer.client.arguments import enum_number, to_struct, to_timestamp
 from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
 
@@ -31,6 +31,16 @@ FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
     "Recall": calls.recall,
     "Remember": calls.remember,
     "RecordTurns": calls.record_turns,
+    "RecallWithContext": context_calls.recall_with_context,
+    "GetContents": memory_calls.get_contents,
+    "UpdateMemory": memory_calls.update_memory,
+    "Forget": memory_calls.forget,
+    "RestoreMemory": memory_calls.restore_memory,
+    "PausePersistence": memory_calls.pause_persistence,
+    "ResumePersistence": memory_calls.resume_persistence,
+    "ListMemories": memory_calls.list_memories,
+    "GetScope": memory_calls.get_scope,
+    "ListScopes": memory_calls.list_scopes,
 }
 MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "Activate": (("t", "g"), {"scope": "a:b"}),
@@ -42,6 +52,16 @@ MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "Recall": (("q",), {"scope": "a:b"}),
     "Remember": (([memory("fact", "x")],), {"scope": "a:b"}),
     "RecordTurns": (([turn("x")],), {"scope": "a:b"}),
+    "RecallWithContext": (("q",), {"scope": "a:b", "agent_id": "a"}),
+    "GetContents": ((["sch_1"],), {"scope": "a:b"}),
+    "UpdateMemory": (("sch_1",), {"scope": "a:b"}),
+    "Forget": (("sch_1",), {"scope": "a:b"}),
+    "RestoreMemory": (("sch_1",), {"scope": "a:b"}),
+    "PausePersistence": ((), {"scope": "a:b"}),
+    "ResumePersistence": ((), {"scope": "a:b"}),
+    "ListMemories": ((), {"scope": "a:b"}),
+    "GetScope": ((), {"scope": "a:b"}),
+    "ListScopes": ((), {}),
 }
 
 

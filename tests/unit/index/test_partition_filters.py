@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.internal.v1 import store_pb2
 from remembrancer.v1 import common_pb2
 from tests.records import NOW, record, turn
 from tests.unit.index.records import direction, index, request, stored
@@ -21,7 +20,7 @@ def both_arms(found: PartitionIndex, **filters: Any) -> set[int]:
     """Return what is found by meaning, having checked that words and `visible` agree."""
     by_meaning = {c.n for c in found.search(request("", direction("q"), 100, **filters)).candidates}
     by_words = {c.n for c in found.search(request("word", None, 100, **filters)).candidates}
-    visible = found.visible(request("", **filters).filter)
+    visible = found.scorer(request("", **filters)).visible
     assert by_meaning == by_words == {n for n in range(100) if visible(n)}
     return by_meaning
 
@@ -128,6 +127,6 @@ def test_a14_a_filtered_answer_is_part_of_the_unfiltered_one() -> None:
 
 
 def test_visible_answers_for_unknown_records() -> None:
-    says: Callable[[int], bool] = of_axes({}).visible(tier_pb2.Filter())
+    says = of_axes({}).scorer(request()).visible
     assert says(1)
     assert not says(99)

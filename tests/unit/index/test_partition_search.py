@@ -219,7 +219,7 @@ def test_relevance_of_any_record_is_that_of_the_search() -> None:
     found = index(*(stored(n, turn(f"topic {n} talk"), near("q", n / 20, f"s{n}")) for n in range(1, 20)))
     wanted = request("topic 7", direction("q"), 19)
     assert {c.n: c.relevance for c in found.search(wanted).candidates} == {
-        n: c.relevance for n, c in found.relevance_of(wanted, range(40)).items()
+        n: c.relevance for n, c in found.scorer(wanted).of(range(40)).items()
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.internal.v1 import store_pb2
 from tests.records import record
 from tests.unit.index.records import direction, index, near, request, stored
 from tests.vectors import Vector
@@ -56,7 +56,7 @@ def test_procedures_are_never_memories_nor_memories_procedures() -> None:
     wanted.procedures = 3
     assert [c.n for c in found.search(wanted).candidates] == [2]
     assert [p.n for p in found.procedures(wanted)] == [1]
-    assert not found.visible(tier_pb2.Filter())(1)
+    assert not found.scorer(wanted).visible(1)
 
 
 def test_contexts_must_agree_where_both_have_a_key() -> None:

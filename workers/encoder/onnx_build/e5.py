@@ -80,7 +80,7 @@ class _Reader:
         self._at = 8
         if data[:4] != b"E5S1":
             raise BuildFailed(f"{FILE} is not an E5S1 file")
-        hidden, layers, heads, self._inner, self._vocabulary, _, _ = self._take("7i")
+        hidden, layers, heads, self._inner, _, _, _ = self._take("7i")
         epsilon, _ = self._take("fi")
         self.shape = Shape(hidden, layers, heads, epsilon)
         pieces, self._begin, self._end, self._padding, self._unknown = self._take("5i")
