@@ -153,6 +153,11 @@ class PartitionKeys:
         return self._key("advised", digest(caller, session_key))
 
     @property
+    def imported(self) -> str:
+        """Hash of the import that filled the partition: `id`, `upto` (last N stored), `count`, `complete`."""
+        return self._key("import")
+
+    @property
     def erasures(self) -> str:
         """Hash: id -> internal.v1.Erasure, of those that are not done."""
         return self._key("erasures")

@@ -7,6 +7,7 @@ from remembrancer.v1 import correction_pb2 as remembrancer_dot_v1_dot_correction
 from remembrancer.v1 import listing_pb2 as remembrancer_dot_v1_dot_listing__pb2
 from remembrancer.v1 import memory_pb2 as remembrancer_dot_v1_dot_memory__pb2
 from remembrancer.v1 import pause_pb2 as remembrancer_dot_v1_dot_pause__pb2
+from remembrancer.v1 import transfer_pb2 as remembrancer_dot_v1_dot_transfer__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -72,6 +73,16 @@ class MemoryServiceStub:
                 '/remembrancer.v1.MemoryService/ResumePersistence',
                 request_serializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.FromString,
+                _registered_method=True)
+        self.Export = channel.unary_stream(
+                '/remembrancer.v1.MemoryService/Export',
+                request_serializer=remembrancer_dot_v1_dot_transfer__pb2.ExportRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ExportResponse.FromString,
+                _registered_method=True)
+        self.Import = channel.stream_stream(
+                '/remembrancer.v1.MemoryService/Import',
+                request_serializer=remembrancer_dot_v1_dot_transfer__pb2.ImportRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ImportResponse.FromString,
                 _registered_method=True)
         self.ListMemories = channel.unary_unary(
                 '/remembrancer.v1.MemoryService/ListMemories',
@@ -160,6 +171,24 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Export(self, request, context):
+        """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+        when their turn has not passed.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Import(self, request_iterator, context):
+        """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+        they were. Vectors of another model than the store's are made anew.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListMemories(self, request, context):
         """ListMemories pages through a scope's memories, newest first, stable while others write.
         Errors: INVALID_ARGUMENT.
@@ -221,6 +250,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ResumePersistence,
                     request_deserializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.SerializeToString,
+            ),
+            'Export': grpc.unary_stream_rpc_method_handler(
+                    servicer.Export,
+                    request_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ExportRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_transfer__pb2.ExportResponse.SerializeToString,
+            ),
+            'Import': grpc.stream_stream_rpc_method_handler(
+                    servicer.Import,
+                    request_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ImportRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_transfer__pb2.ImportResponse.SerializeToString,
             ),
             'ListMemories': grpc.unary_unary_rpc_method_handler(
                     servicer.ListMemories,
@@ -428,6 +467,60 @@ class MemoryService:
             '/remembrancer.v1.MemoryService/ResumePersistence',
             remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.SerializeToString,
             remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Export(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/Export',
+            remembrancer_dot_v1_dot_transfer__pb2.ExportRequest.SerializeToString,
+            remembrancer_dot_v1_dot_transfer__pb2.ExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Import(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/remembrancer.v1.MemoryService/Import',
+            remembrancer_dot_v1_dot_transfer__pb2.ImportRequest.SerializeToString,
+            remembrancer_dot_v1_dot_transfer__pb2.ImportResponse.FromString,
             options,
             channel_credentials,
             insecure,

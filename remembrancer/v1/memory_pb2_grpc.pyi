@@ -9,6 +9,7 @@ from remembrancer.v1 import correction_pb2 as _correction_pb2
 from remembrancer.v1 import listing_pb2 as _listing_pb2
 from remembrancer.v1 import memory_pb2 as _memory_pb2
 from remembrancer.v1 import pause_pb2 as _pause_pb2
+from remembrancer.v1 import transfer_pb2 as _transfer_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -74,6 +75,16 @@ class MemoryServiceStub:
     """ResumePersistence ends a pause before its time.
     Errors: INVALID_ARGUMENT.
     """
+    Export: _grpc.UnaryStreamMultiCallable[_transfer_pb2.ExportRequest, _transfer_pb2.ExportResponse]
+    """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+    when their turn has not passed.
+    Errors: INVALID_ARGUMENT.
+    """
+    Import: _grpc.StreamStreamMultiCallable[_transfer_pb2.ImportRequest, _transfer_pb2.ImportResponse]
+    """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+    they were. Vectors of another model than the store's are made anew.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
+    """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
     """ListMemories pages through a scope's memories, newest first, stable while others write.
     Errors: INVALID_ARGUMENT.
@@ -129,6 +140,16 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     ResumePersistence: _aio.UnaryUnaryMultiCallable[_pause_pb2.ResumePersistenceRequest, _pause_pb2.ResumePersistenceResponse]  # type: ignore[assignment]
     """ResumePersistence ends a pause before its time.
     Errors: INVALID_ARGUMENT.
+    """
+    Export: _aio.UnaryStreamMultiCallable[_transfer_pb2.ExportRequest, _transfer_pb2.ExportResponse]  # type: ignore[assignment]
+    """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+    when their turn has not passed.
+    Errors: INVALID_ARGUMENT.
+    """
+    Import: _aio.StreamStreamMultiCallable[_transfer_pb2.ImportRequest, _transfer_pb2.ImportResponse]  # type: ignore[assignment]
+    """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+    they were. Vectors of another model than the store's are made anew.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
     """ListMemories pages through a scope's memories, newest first, stable while others write.
@@ -224,6 +245,28 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_pause_pb2.ResumePersistenceResponse, _abc.Awaitable[_pause_pb2.ResumePersistenceResponse]]:
         """ResumePersistence ends a pause before its time.
         Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def Export(
+        self,
+        request: _transfer_pb2.ExportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_transfer_pb2.ExportResponse], _abc.AsyncIterator[_transfer_pb2.ExportResponse]]:
+        """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+        when their turn has not passed.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def Import(
+        self,
+        request_iterator: _MaybeAsyncIterator[_transfer_pb2.ImportRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_transfer_pb2.ImportResponse], _abc.AsyncIterator[_transfer_pb2.ImportResponse]]:
+        """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+        they were. Vectors of another model than the store's are made anew.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
         """
 
     @_abc_1.abstractmethod

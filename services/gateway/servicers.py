@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from remembrancer.v1 import (
@@ -15,15 +16,18 @@ from remembrancer.v1 import (
     recall_pb2_grpc,
     session_pb2,
     session_pb2_grpc,
+    transfer_pb2,
 )
 from services.gateway.abandon import abandon_session
 from services.gateway.activate import activate
 from services.gateway.calls import Call
 from services.gateway.commit import commit
 from services.gateway.contents import get_contents
+from services.gateway.export import export
 from services.gateway.feedback import feedback
 from services.gateway.forget import forget
 from services.gateway.get_session import get_session
+from services.gateway.importing import import_scope
 from services.gateway.list_sessions import list_sessions
 from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
@@ -131,3 +135,15 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self, request: pause_pb2.ResumePersistenceRequest, context: Any
     ) -> pause_pb2.ResumePersistenceResponse:
         return await resume_persistence(self._parts, request, Call(context))
+
+    async def Export(
+        self, request: transfer_pb2.ExportRequest, context: Any
+    ) -> AsyncIterator[transfer_pb2.ExportResponse]:
+        async for part in export(self._parts, request, Call(context)):
+            yield part
+
+    async def Import(
+        self, request_iterator: AsyncIterator[transfer_pb2.ImportRequest], context: Any
+    ) -> AsyncIterator[transfer_pb2.ImportResponse]:
+        async for answer in import_scope(self._parts, request_iterator, Call(context)):
+            yield answer

@@ -1182,3 +1182,43 @@ class ContextPlan(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ContextPlan: _TypeAlias = ContextPlan  # noqa: Y015
+
+@_typing.final
+class TransferDetails(_message.Message):
+    """TransferDetails is the opaque part of an exported record."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANALYSIS_FIELD_NUMBER: _builtins.int
+    PROCEDURE_FIELD_NUMBER: _builtins.int
+    LEARNED_FIELD_NUMBER: _builtins.int
+    DUPLICATE_FIELD_NUMBER: _builtins.int
+    duplicate: _builtins.str
+    """See Record."""
+    @_builtins.property
+    def analysis(self) -> Global___Analysis:
+        """See Record."""
+
+    @_builtins.property
+    def procedure(self) -> Global___ProcedureBody:
+        """See Record."""
+
+    @_builtins.property
+    def learned(self) -> Global___Learned:
+        """What feedback taught; unset = nothing."""
+
+    def __init__(
+        self,
+        *,
+        analysis: Global___Analysis | None = ...,
+        procedure: Global___ProcedureBody | None = ...,
+        learned: Global___Learned | None = ...,
+        duplicate: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "learned", b"learned", "procedure", b"procedure"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "duplicate", b"duplicate", "learned", b"learned", "procedure", b"procedure"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferDetails: _TypeAlias = TransferDetails  # noqa: Y015

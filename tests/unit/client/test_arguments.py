@@ -19,7 +19,8 @@ SERVICES = [
     *recall_pb2.DESCRIPTOR.services_by_name.values(),
     *memory_pb2.DESCRIPTOR.services_by_name.values(),
 ]
-METHODS = [(service, method) for service in SERVICES for method in service.methods]
+STREAMS = ("Export", "Import")
+METHODS = [(service, method) for service in SERVICES for method in service.methods if method.name not in STREAMS]
 
 FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
     "Activate": calls.activate,
