@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 
 from remembrancer.internal.v1 import store_pb2
@@ -13,6 +14,12 @@ from remembrancer.model.analysis_words import MONTHS, WEEKDAYS
 def fold(text: str) -> str:
     """Return what makes two texts the same: NFKC, case and white space folded."""
     return folded(text)
+
+
+def text_key(text: str) -> int:
+    """Return a signed 64-bit number that texts have in common which are the same when folded, and hardly any others."""
+    digest = hashlib.blake2b(fold(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def analyse(text: str) -> store_pb2.Analysis:

@@ -90,6 +90,11 @@ def record_id(kind: int, n: int) -> str:
     return f"{_PREFIXES[kind]}_{n}"
 
 
+def number_of(memory_id: str) -> int:
+    """Return N of a public record id that this service made."""
+    return int(memory_id.rpartition("_")[2])
+
+
 def parse_record(memory_id: str) -> tuple[int, int] | None:
     """Return (kind, N) of a public record id; None when it is none."""
     match = _RECORD_ID.fullmatch(memory_id)

@@ -3,9 +3,11 @@
 Relevance is a weighted sum of signals that mean the same on any store, never of ranks or of scores stretched over the
 list at hand: a lone weak hit stays low, an off-topic query scores low everywhere, identical text scores about 1.
 
-Provenance of the weights, version 1: set by hand, in round figures. The proportions follow published hybrid retrieval
+Provenance of the weights, version 2: set by hand, in round figures. The proportions follow published hybrid retrieval
 practice and measurements on human chats (a small sentence encoder carries about half, words the other half, split
-between a text and its pair with the turn before). Checked on development conversations, fitted on none.
+between a text and its pair with the turn before). What tells off-topic texts from others (`coverage`, the floor in
+`fusion`) is measured by `python -m bench.relevance` on this project's own statements. Checked on development
+conversations, fitted on none.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ DECIMALS: Final = 4
 class Weights:
     """Shares of the signals in the relevance; those of a text's own signals add up to 1."""
 
-    version: int = 1
+    version: int = 2
     cosine: float = 0.55
-    """Of the best window with the query."""
+    """Similarity of the best window with the query."""
     alone: float = 0.20
     """BM25 share of the text itself."""
     paired: float = 0.20
     """BM25 share of the text together with the turn before."""
+    coverage: float = 1.5
+    """Exponent of the BM25 shares: a text that has one of several words fits by less than that word's share."""
     speaker: float = 0.05
     """The query names the text's speaker."""
     before: float = 0.10
@@ -41,10 +45,12 @@ class Weights:
     """Of what is missing to 1: how far the turn after fits."""
     cue: float = 0.05
     """Of what is missing to 1: how far the text fits the task context."""
+    dated: float = 0.10
+    """Of what is missing to 1: the text's time lies in a window that the query names."""
     near: float = 0.80
-    """Cosine from which a text says the same as the query; from there relevance rises towards 1."""
+    """Similarity from which a text says the same as the query; from there relevance rises towards 1."""
     same: float = 0.95
-    """Of what is missing to 1: what a text gains whose cosine is 1; the rest keeps the other signals' order."""
+    """Of what is missing to 1: what a text gains whose similarity is 1; the rest keeps the other signals' order."""
     unembedded: float = 0.80
     """Of the words' evidence, when there is a query vector but the text has none yet."""
 
@@ -64,22 +70,30 @@ HARM: Final = 2.0
 """One use that harmed outweighs one that helped."""
 
 
+def similarity(cosine: Values, unrelated: float) -> Values:
+    """Return how alike texts are by meaning, -1..1, on one scale for all models.
+
+    `unrelated` (below 1) is the cosine that a model gives texts that have nothing in common: 0 on this scale.
+    """
+    return np.maximum((cosine - unrelated) / (1 - unrelated), -1.0)
+
+
 def relevance(
-    cosine: Values | None, embedded: NDArray[np.bool_], alone: Values, paired: Values, speaker: NDArray[np.bool_]
+    similar: Values | None, embedded: NDArray[np.bool_], alone: Values, paired: Values, speaker: NDArray[np.bool_]
 ) -> Values:
     """Return the relevance, 0..1, of texts by their own signals.
 
-    `cosine` is None when the query has no vector: then words alone decide, on the same scale. `alone` and `paired` are
-    0..1; `speaker` says whether the query names the text's speaker.
+    `similar` (from `similarity`) is None when the query has no vector: then words alone decide, on the same scale.
+    `alone` and `paired` are BM25 shares, 0..1; `speaker` says whether the query names the text's speaker.
     """
     w = WEIGHTS
-    words = (w.alone * alone + w.paired * paired) / (w.alone + w.paired)
+    words = (w.alone * alone**w.coverage + w.paired * paired**w.coverage) / (w.alone + w.paired)
     named = w.speaker * speaker
     by_words = (1 - w.speaker) * words + named * (words > 0)
-    if cosine is None:
+    if similar is None:
         return by_words
-    own = w.cosine * np.maximum(cosine, 0.0) + (w.alone + w.paired) * words + named
-    near = w.same * np.clip((cosine - w.near) / (1 - w.near), 0.0, 1.0)
+    own = w.cosine * np.maximum(similar, 0.0) + (w.alone + w.paired) * words + named
+    near = w.same * np.clip((similar - w.near) / (1 - w.near), 0.0, 1.0)
     return np.where(embedded, raised(own, near), w.unembedded * by_words)
 
 
@@ -91,10 +105,15 @@ def raised(value: Values, *shares: Values) -> Values:
     return 1 - missing
 
 
-def with_surroundings(own: Values, before: Values, after: Values, cue: Values) -> Values:
-    """Return the relevance with what the turns before and after and the task context lend, rounded to compare."""
+def with_surroundings(own: Values, before: Values, after: Values, cue: Values, dated: NDArray[np.bool_]) -> Values:
+    """Return the relevance with what lies around a text, rounded to compare.
+
+    The turns before and after and the task context lend of their relevance, 0..1; `dated` says whether the text's time
+    is one that the query names.
+    """
     w = WEIGHTS
-    return np.round(raised(own, w.before * before, w.after * after, w.cue * np.maximum(cue, 0.0)), DECIMALS)
+    lent = (w.before * before, w.after * after, w.cue * np.maximum(cue, 0.0), np.where(dated, w.dated, 0.0))
+    return np.round(raised(own, *lent), DECIMALS)
 
 
 def strength(helped: NDArray[np.int32], harmed: NDArray[np.int32]) -> Values:

@@ -425,8 +425,8 @@ class RecallResponse(_message.Message):
     evidence_mode: Global___EvidenceMode.ValueType
     """The evidence mode that was used."""
     timeline: _builtins.str
-    """Set if and only if it was asked for: a line per hit (date, speaker, content), oldest first, uncertain times marked;
-    "" without hits.
+    """Set if and only if it was asked for: a line per hit (date and time in UTC, speaker, content as in the hit, line
+    breaks as spaces), oldest first, uncertain times marked; "" without hits.
     """
     confidence: _builtins.float
     """0 without hits, below 1; grows with the best hit's raw ranking value. It orders answers and means nothing absolute."""
@@ -997,7 +997,9 @@ class Usage(_message.Message):
     tokens_in: _builtins.int
     """Tokens of query and task_context."""
     tokens_out: _builtins.int
-    """Tokens of every text returned: hits, entities, procedures, evidence, timeline, why."""
+    """Tokens of every text returned: hits, entities, procedures, evidence, timeline, why. The probable answer repeats a
+    hit and is not counted again.
+    """
     def __init__(
         self,
         *,

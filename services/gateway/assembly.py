@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.ids import record_id
+from remembrancer.model.ids import number_of, record_id
 from remembrancer.v1 import common_pb2, recall_pb2
 from services.gateway.evidence import evidence_of
 from services.gateway.procedures import procedure_of
+from services.gateway.timeline import timeline
 from services.gateway.tokens import TokenCounter
+from services.gateway.usage import texts_out
 
 PREVIEW: Final = 500
 """Code points of a memory that a hit shows."""
@@ -39,7 +41,7 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
         hit = hit_of(planned, texts.records[planned.n])
         (hits.turns if hit.kind == common_pb2.MEMORY_KIND_TURN else hits.observations).append(hit)
     for listed in (hits.turns, hits.observations):
-        listed.sort(key=lambda h: (-h.score, _number(h.memory_id)))
+        listed.sort(key=lambda h: (-h.score, number_of(h.memory_id)))
     evidence, truncated = evidence_of(_best_first(shown), texts.records, plan.evidence_mode)
     response = recall_pb2.RecallResponse(
         retrieval_id=plan.retrieval_id,
@@ -61,7 +63,7 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
         probable_answer_reason=recall_pb2.PROBABLE_ANSWER_REASON_NOT_ENABLED,
     )
     if plan.include_timeline:
-        response.timeline = _timeline((*hits.turns, *hits.observations))
+        response.timeline = timeline((*hits.turns, *hits.observations))
     if plan.HasField("active_tier_error"):
         response.active_tier_error.CopyFrom(plan.active_tier_error)
     if plan.HasField("deep_tier_error"):
@@ -69,7 +71,7 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
     if plan.HasField("resolved_project_id"):
         response.resolved_project_id = plan.resolved_project_id
     response.usage.tokens_in = plan.tokens_in
-    response.usage.tokens_out = tokens.count(_texts_out(response))
+    response.usage.tokens_out = tokens.count(texts_out(response))
     return response
 
 
@@ -105,36 +107,5 @@ def hit_of(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb
     return hit
 
 
-def _timeline(hits: Sequence[recall_pb2.Hit]) -> str:
-    ordered = sorted(hits, key=lambda h: (h.occurred_at.seconds, h.occurred_at.nanos, _number(h.memory_id)))
-    return "\n".join(_line(hit) for hit in ordered)
-
-
-def _line(hit: recall_pb2.Hit) -> str:
-    moment = hit.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
-    speaker = hit.name or hit.role
-    return (
-        f"{moment}{' (time uncertain)' if hit.time_uncertain else ''} {f'{speaker}: ' if speaker else ''}{hit.content}"
-    )
-
-
-def _texts_out(response: recall_pb2.RecallResponse) -> Iterable[str]:
-    for hit in (*response.hits.observations, *response.hits.turns):
-        yield hit.content
-        yield from hit.why
-    yield from (entity.label for entity in response.hits.entities)
-    for procedure in response.procedures:
-        yield from (procedure.goal, procedure.summary, procedure.outcome_summary)
-        yield from (step.summary for step in procedure.steps)
-        yield from procedure.caveats
-        yield from (use.contribution for use in procedure.contributions)
-    yield from (evidence.content for evidence in response.evidence)
-    yield response.timeline
-
-
 def _best_first(hits: Iterable[store_pb2.PlannedHit]) -> list[int]:
     return [hit.n for hit in sorted(hits, key=lambda h: (-h.score, h.n))]
-
-
-def _number(memory_id: str) -> int:
-    return int(memory_id.rpartition("_")[2])

@@ -8,11 +8,9 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model import fusion
-from remembrancer.model.analysis import fold
 from remembrancer.model.merge import Exclusion, gated
-from remembrancer.v1 import common_pb2
 from services.gateway.limits import TOP_K_MAX, tier_budget
-from services.gateway.search import ENTITIES, PROCEDURES, Found, Question, Responses, Searcher, depth_of
+from services.gateway.search import Found, Question, Responses, Searcher, depth_of
 
 DEEPENING: Final = 4
 """Each further search is so many times deeper, when too much was excluded."""
@@ -50,39 +48,26 @@ async def search_in_context(searcher: Searcher, question: Question, wanted: Want
     for last in [*[False] * (ROUNDS - 1), True]:
         found = Found()
         responses = await searcher.ask(deeper, encoded, end - loop.time(), found)
-        fused = fusion.fuse((tier, response.direct) for tier, response in responses)
-        linked = fusion.fuse((tier, response.associated) for tier, response in responses)
-        for tier, response in responses:
-            found.any_live = found.any_live or response.any_live
-            found.entities += list(response.entities)[:ENTITIES]
-            found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
-        ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
-        vectors = await searcher.hydrate(question.partition, sorted(ns), encoded, found)
-        kept = [c for c in fused if _shown(c.n, found, wanted.exclusion)]
+        candidates = await searcher.gather(deeper, encoded, responses, found)
+        kept = [c for c in candidates.direct if _shown(c.n, found, wanted.exclusion)]
         if last or len(kept) >= TOP_K_MAX or _exhausted(responses, deeper):
             break
         deeper = replace(deeper, top_k=DEEPENING * deeper.top_k)
-    found.procedures = [p for p in found.procedures if p.n in found.records]
     if question.recent:
         found.direct = sorted(kept, key=lambda c: -c.n)[: wanted.limit]
         return InContext(found)
     passed, fallback = gated(kept, lambda c: c.relevance, lambda c: c.lexical, wanted.least, wanted.min_score)
-    passed = fusion.duplicates_last(passed, lambda n: fold(found.records[n].content), vectors.get)
-    found.direct = fusion.by_score(passed[: wanted.limit])
-    found.more_available = len(passed) > wanted.limit
+    direct, cut = fusion.first_kinds(passed, wanted.limit, candidates.is_first)
+    found.direct = fusion.by_score(direct)
+    found.more_available = bool(cut)
+    linked = [c for c in candidates.linked if _shown(c.n, found, wanted.exclusion)]
     floor = wanted.min_score if fallback else wanted.least
-    found.associated = fusion.by_score(
-        fusion.associated(
-            (c for c in linked if _shown(c.n, found, wanted.exclusion)), {c.n for c in found.direct}, floor
-        )
-    )
+    found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, floor, candidates.is_first))
     return InContext(found, fallback, degraded=not encoded.model_id)
 
 
 def _shown(n: int, found: Found, exclusion: Exclusion) -> bool:
-    record = found.records.get(n)
-    if record is None:
-        return False
+    record = found.records[n]
     return record.kind == store_pb2.RECORD_KIND_EPISODE or not exclusion.excludes(record.content)
 
 

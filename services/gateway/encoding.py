@@ -36,11 +36,15 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """Texts of one call; `model_id` is "" and `dimension` 0 when they could not be embedded."""
+    """Texts of one call; `model_id` is "" and `dimension` 0 when they could not be embedded.
+
+    `unrelated_cosine` is the cosine of texts that have nothing in common.
+    """
 
     model_id: str
     dimension: int
     texts: list[Encoded]
+    unrelated_cosine: float = 0.0
 
 
 class Encoder:
@@ -68,7 +72,7 @@ class Encoder:
         """Return each (text to embed, text to analyse) encoded, within `seconds`. Errors: EncoderUnavailable."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        model_id, dimension, texts = "", 0, []
+        model_id, dimension, unrelated, texts = "", 0, 0.0, []
         for chunk in _chunks(inputs):
             request = encoder_pb2.EncodeRequest(
                 lane=lane, inputs=[encoder_pb2.EncodeInput(text=text, analyse=words) for text, words in chunk]
@@ -76,9 +80,9 @@ class Encoder:
             response = await self._call(request, min(CALL_SECONDS, end - loop.time()))
             if model_id not in ("", response.model_id):
                 raise EncoderUnavailable("the encoder changed its model between two texts")
-            model_id, dimension = response.model_id, response.dimension
+            model_id, dimension, unrelated = response.model_id, response.dimension, response.unrelated_cosine
             texts += [Encoded(result.vectors, result.analysis) for result in response.results]
-        return EncodedTexts(model_id, dimension, texts)
+        return EncodedTexts(model_id, dimension, texts, unrelated)
 
     async def dimension_of(self, model_id: str) -> int:
         """Return the length of the vectors of a model; 0 when no encoder that answers serves it."""

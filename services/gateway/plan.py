@@ -30,7 +30,7 @@ def plan_recall(
             for e in found.entities
         ],
         procedures=[store_pb2.PlannedProcedure(n=p.n, relevance=round(p.relevance, 4)) for p in found.procedures],
-        confidence=fusion.confidence(found.direct),
+        confidence=fusion.confidence((*found.direct, *found.associated)),
         more_available=found.more_available,
         warnings=warnings,
     )
@@ -66,7 +66,7 @@ def _step(step: tier_pb2.PathStep, records: Mapping[int, store_pb2.Record]) -> s
     source = record_id(record.kind, n) if record is not None else "an earlier memory"
     match step.kind:
         case tier_pb2.EDGE_KIND_SHARES_ENTITY:
-            return f"shares {step.entity.entity_id} ({step.entity.label}) with {source}"
+            return f"shares {step.entity.entity_id} with {source}"
         case tier_pb2.EDGE_KIND_NEXT_TURN:
             return f"next turn of {source}"
         case tier_pb2.EDGE_KIND_PREVIOUS_TURN:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2, tier_pb2
 from remembrancer.model import fusion
-from remembrancer.model.analysis import fold
+from remembrancer.model.analysis import text_key
+from remembrancer.model.calendar import Window
+from remembrancer.model.dates import windows_of
+from remembrancer.model.duplicates import Kinds
 from remembrancer.model.errors import EncoderUnavailable, RemembrancerError, TiersUnavailable
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
@@ -30,8 +34,8 @@ ENTITIES: Final = 10
 ENCODE_SHARE: Final = 0.4
 """Of the time for encoding and searching, the most that encoding may take."""
 
-SPARE_DEPTH: Final = 50
-"""Candidates asked for beyond four times top_k, so that near-duplicates and filters leave enough."""
+SPARE_DEPTH: Final = 20
+"""Candidates asked for beyond twice top_k: some are erased meanwhile, some only one tier takes for a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,15 @@ class Found:
 
 Responses: TypeAlias = Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]]
 """What each tier that answered found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be shown, best first; `is_first` says of N whether nothing of its kind was asked about before."""
+
+    direct: list[fusion.Fused]
+    linked: list[fusion.Fused]
+    is_first: Callable[[int], bool]
 
 
 class Searcher:
@@ -142,25 +155,37 @@ class Searcher:
         responses: Responses,
         found: Found,
     ) -> None:
-        fused = fusion.above(fusion.fuse((tier, response.direct) for tier, response in responses), question.floor)
+        candidates = await self.gather(question, encoded, responses, found)
+        fused = fusion.above(candidates.direct, question.floor)
+        direct, cut = fusion.first_kinds(fused, question.top_k, candidates.is_first)
+        found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
+        found.direct = fusion.by_score(direct)
+        found.associated = fusion.by_score(
+            fusion.associated(candidates.linked, {c.n for c in direct}, question.floor, candidates.is_first)
+        )
+
+    async def gather(self, question: Question, encoded: EncodedTexts, responses: Responses, found: Found) -> Candidates:
+        """Put the tiers' answers together and read their records into `found`; return what may be shown."""
+        fused = fusion.fuse((tier, response.direct) for tier, response in responses)
         linked = fusion.fuse((tier, response.associated) for tier, response in responses)
         for tier, response in responses:
             found.any_live = found.any_live or response.any_live
             found.entities += list(response.entities)[:ENTITIES]
             found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
         ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
-        vectors = await self.hydrate(question.partition, sorted(ns), encoded, found)
-        fused = [c for c in fused if c.n in found.records]
-        fused = fusion.duplicates_last(fused, lambda n: fold(found.records[n].content), vectors.get)
-        direct, cut = fused[: question.top_k], fused[question.top_k :]
-        found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
-        found.direct = fusion.by_score(direct)
-        found.associated = fusion.by_score(
-            fusion.associated((c for c in linked if c.n in found.records), {c.n for c in direct}, question.floor)
-        )
+        ns |= {getattr(step, "from") for c in linked for step in c.path}
+        vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         found.procedures = [p for p in found.procedures if p.n in found.records]
+        kinds = Kinds()
 
-    async def hydrate(
+        def is_first(n: int) -> bool:
+            return kinds.is_first(text_key(found.records[n].content), vectors.get(n))
+
+        return Candidates(
+            [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], is_first
+        )
+
+    async def _hydrate(
         self, partition: str, ns: Sequence[int], encoded: EncodedTexts, found: Found
     ) -> dict[int, NDArray[np.float32]]:
         """Read records as they are now, so that what was erased since the tiers looked is not shown.
@@ -187,7 +212,7 @@ class Searcher:
 
 def depth_of(question: Question) -> int:
     """Return how many direct candidates each tier is asked for."""
-    return 4 * question.top_k + SPARE_DEPTH
+    return 2 * question.top_k + SPARE_DEPTH
 
 
 def _one_window(text: Encoded | None, dimension: int) -> bytes:
@@ -219,7 +244,17 @@ def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchReques
         procedures=0 if question.recent else PROCEDURES,
         recent=question.recent,
         task_context=to_struct(dict(question.context)) if question.context else struct_pb2.Struct(),
+        windows=[_window(window) for window in windows_of(question.query, question.as_of.ToDatetime(UTC))],
+        unrelated_cosine=encoded.unrelated_cosine,
+        text_key=text_key(question.query),
     )
+
+
+def _window(window: Window) -> tier_pb2.TimeWindow:
+    found = tier_pb2.TimeWindow()
+    found.start.FromDatetime(window.start)
+    found.end.FromDatetime(window.end)
+    return found
 
 
 def _unavailable(tiers: Sequence[common_pb2.Tier.ValueType]) -> str:

@@ -30,6 +30,7 @@ class Model:
         description = describe(folder)
         self.id = description.model_id
         self.window = description.window
+        self.unrelated_cosine = description.unrelated_cosine
         self._prefixes = (description.passage_prefix, description.query_prefix)
         try:
             self._tokens = Tokens(folder / TOKENIZER, self.window)

@@ -21,12 +21,16 @@ MAX_WINDOW = 512
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is known about an encoder beside its graph; `window` in tokens, special ones included."""
+    """What is known about an encoder beside its graph.
+
+    `window` is in tokens, special ones included; `unrelated_cosine`, below 1, is what texts have that share nothing.
+    """
 
     model_id: str
     window: int
     query_prefix: str = ""
     passage_prefix: str = ""
+    unrelated_cosine: float = 0.0
 
     def write(self, folder: Path) -> None:
         """Write it beside the model."""

@@ -42,7 +42,9 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
         lane = _checked(request)
         model = self._encoding.model
         results = await self._encoding.encode(lane, request.inputs)
-        return encoder_pb2.EncodeResponse(model_id=model.id, dimension=model.dimension, results=results)
+        return encoder_pb2.EncodeResponse(
+            model_id=model.id, dimension=model.dimension, results=results, unrelated_cosine=model.unrelated_cosine
+        )
 
     async def GetModel(  # noqa: N802  (the service's name)
         self, request: encoder_pb2.GetModelRequest, context: Any

@@ -93,7 +93,8 @@ class PartitionIndex:
     def _add(self, stored: StoredRecord, record: store_pb2.Record) -> None:
         slot = self._table.add(stored.n, record)
         self._vectors.add(stored.vectors)
-        self._lexical.add(_terms(record))
+        # A turn was analysed as `name: content`, so that its speaker's name is among its terms.
+        self._lexical.add(record.analysis.terms, _date_terms(record))
         self._turns.add(slot, stored.n, record)
         if record.kind == store_pb2.RECORD_KIND_PROCEDURE:
             self._procedures.add(stored.n, record.procedure)
@@ -125,12 +126,8 @@ def _fingerprint(stored: StoredRecord) -> int:
     return hash((stored.record.SerializeToString(deterministic=True), vectors))
 
 
-def _terms(record: store_pb2.Record) -> list[str]:
-    """Return the index terms of a record: those it was stored with, and of its date when that is known.
-
-    A turn was analysed as `name: content`, so that its speaker's name is among its terms.
-    """
-    terms = list(record.analysis.terms)
-    if record.HasField("occurred_at") and not record.time_uncertain:
-        terms += date_terms(record.occurred_at.ToDatetime())
-    return terms
+def _date_terms(record: store_pb2.Record) -> list[str]:
+    """Return the index terms of a record's date, when that is known."""
+    if not record.HasField("occurred_at") or record.time_uncertain:
+        return []
+    return date_terms(record.occurred_at.ToDatetime())

@@ -16,8 +16,8 @@ from workers.index.scoring import query_vector
 from workers.index.table import Table
 from workers.index.vectors import Vectors
 
-LEAST_COSINE: Final = 0.40
-"""Cosine of goal, summary and steps with the query that admits a procedure."""
+LEAST_SIMILARITY: Final = 0.40
+"""Similarity of goal, summary and steps with the query that admits a procedure."""
 
 RARE_COUNT: Final = 3
 RARE_SHARE: Final = 0.02
@@ -73,10 +73,14 @@ class Procedures:
         words = lexical.match(request.query.terms, alive, allowed, alone, alone).alone[slots]
         shares_rare = lexical.match(rare, alive, allowed, alone, alone).alone[slots] > 0
         query = query_vector(request, request.query_vector, model)
-        cosine = None if query is None else vectors.cosine(query, slots)
+        similar = None
+        if query is not None:
+            similar = ranking.similarity(vectors.cosine(query, slots), request.unrelated_cosine)
         nobody = np.zeros(len(slots), np.bool_)
-        relevance = np.round(ranking.relevance(cosine, vectors.embedded(slots), words, words, nobody), ranking.DECIMALS)
-        admitted = shares_rare if cosine is None else shares_rare | (cosine >= LEAST_COSINE)
+        relevance = np.round(
+            ranking.relevance(similar, vectors.embedded(slots), words, words, nobody), ranking.DECIMALS
+        )
+        admitted = shares_rare if similar is None else shares_rare | (similar >= LEAST_SIMILARITY)
         tally = 2 * ranking.strength(table.helped.values[slots], table.harmed.values[slots]) - 1
         rank = np.round(relevance + TALLY_WEIGHT * tally, ranking.DECIMALS)
         found: list[tier_pb2.ProcedureCandidate] = []

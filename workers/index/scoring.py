@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import tier_pb2
 from remembrancer.model import ranking
+from remembrancer.model.duplicates import Kinds
 from workers.index.lexical import Lexical, Matches
 from workers.index.model import Model
 from workers.index.table import Table, microseconds
@@ -21,9 +23,28 @@ Slots = NDArray[np.int64]
 LEAST_CANDIDATES: Final = 256
 """Candidates each signal brings at least, so that the first hits do not depend on how many are wanted."""
 
-CUE_CANDIDATES: Final = 64
+MOST_CANDIDATES: Final = 16384
+"""Candidates each signal brings at most, however many of those seen so far say the same."""
+
+WIDER: Final = 4
+"""By how much more each signal is asked for when too many candidates say the same."""
+
+SIDE_CANDIDATES: Final = 64
+"""Candidates that the task context, and the times that the query names, bring."""
 
 DAY_US: Final = 86_400_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Slots by descending relevance, then by N, with their relevance, 0..1, rounded."""
+
+    slots: Slots
+    relevance: NDArray[np.float64]
+
+    def taken(self, places: list[int]) -> Scored:
+        """Return the entries at these places, in this order."""
+        return Scored(self.slots[places], self.relevance[places])
 
 
 class Scorer:
@@ -43,7 +64,10 @@ class Scorer:
         self._as_of = microseconds(request.as_of)
         self._query = query_vector(request, request.query_vector, model)
         self._cue = query_vector(request, request.cue_vector, model)
+        self._unrelated = request.unrelated_cosine
         self._allowed = table.allowed(request.filter)
+        self._dated = self._allowed & table.within(request.windows)
+        self._same = self._allowed & (table.text.values == request.text_key)
         alive, before, after = table.alive.values, turns.before, turns.after
         self._words = lexical.match(request.query.terms, alive, self._allowed, before, after)
         self._cue_words: Matches | None = None
@@ -52,79 +76,111 @@ class Scorer:
         self._named = table.speakers(list(request.speakers))
 
     def best(self, depth: int) -> list[tier_pb2.Candidate]:
-        """Return the best `depth` candidates, by descending relevance, then by N."""
-        return self._score(self._candidates(max(depth, LEAST_CANDIDATES)), depth)
+        """Return the best `depth` candidates, by descending relevance, then by N, near-duplicates behind all others.
+
+        While fewer than `depth` of the candidates are the first of their kind, it looks further.
+        """
+        least, possible = max(depth, LEAST_CANDIDATES), int(np.count_nonzero(self._allowed))
+        while True:
+            scored = self._scored(self._candidates(least))
+            first, copies = self._kinds(scored.slots, depth)
+            if len(first) == depth or least >= min(possible, MOST_CANDIDATES):
+                return self._answer(scored.taken([*first, *copies][:depth]))
+            least *= WIDER
 
     def of(self, ns: Iterable[int]) -> dict[int, tier_pb2.Candidate]:
         """Return the records named as candidates, by N; those unknown or not allowed are left out."""
         slots = [slot for n in ns if (slot := self._table.slots.get(n)) is not None]
-        return {candidate.n: candidate for candidate in self._score(np.array(slots, np.int64))}
+        return {candidate.n: candidate for candidate in self._answer(self._scored(np.array(slots, np.int64)))}
 
     def visible(self, n: int) -> bool:
         """Return whether memory N may be returned; never so for a procedure."""
         slot = self._table.slots.get(n)
         return slot is not None and bool(self._allowed[slot])
 
-    def _score(self, slots: Slots, depth: int | None = None) -> list[tier_pb2.Candidate]:
-        """Return the best `depth` (None = all) of the slots that are allowed, by descending relevance, then by N."""
+    def _scored(self, slots: Slots) -> Scored:
         slots = np.unique(slots)
         slots = slots[self._allowed[slots]]
-        if not len(slots):
-            return []
         before, after = self._turns.before[slots], self._turns.after[slots]
         around = np.unique(np.concatenate((slots, before[before >= 0], after[after >= 0])))
         around = around[self._allowed[around]]
         own = np.zeros(len(self._allowed))
-        cosine = np.zeros(len(self._allowed))
-        cosine[around], own[around] = self._own(around)
+        own[around] = self._own(around)
         relevance = ranking.with_surroundings(
             own[slots],
             np.where(before >= 0, own[before], 0.0),
             np.where(after >= 0, own[after], 0.0),
             self._fits_cue(slots),
+            self._dated[slots],
         )
-        bonus = self._bonus(slots)
-        ns = self._table.n.values[slots]
-        lexical = self._words.alone[slots]
+        relevance[self._same[slots]] = 1.0
+        order = np.lexsort((self._table.n.values[slots], -relevance))
+        return Scored(slots[order], relevance[order])
+
+    def _kinds(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
+        """Return the places of the first of each kind, up to `wanted` of them, and of the copies met on the way."""
+        kinds = Kinds()
+        first: list[int] = []
+        copies: list[int] = []
+        for begin in range(0, len(slots), LEAST_CANDIDATES):
+            part = slots[begin : begin + LEAST_CANDIDATES]
+            texts, windows = self._table.text.values[part].tolist(), self._vectors.windows(part)
+            for place, (text, vectors) in enumerate(zip(texts, windows, strict=True), begin):
+                (first if kinds.is_first(text, vectors) else copies).append(place)
+                if len(first) == wanted:
+                    return first, copies
+        return first, copies
+
+    def _answer(self, scored: Scored) -> list[tier_pb2.Candidate]:
+        slots = scored.slots
+        similar = self._similar(slots)
+        columns = (
+            self._table.n.values[slots],
+            scored.relevance,
+            self._bonus(slots),
+            np.zeros(len(slots)) if similar is None else similar,
+            self._words.alone[slots],
+        )
         return [
-            tier_pb2.Candidate(
-                n=int(ns[i]),
-                relevance=float(relevance[i]),
-                bonus=float(bonus[i]),
-                cosine=float(cosine[slots[i]]),
-                lexical=float(lexical[i]),
-            )
-            for i in np.lexsort((ns, -relevance))[:depth]
+            tier_pb2.Candidate(n=n, relevance=relevance, bonus=bonus, cosine=cosine, lexical=lexical)
+            for n, relevance, bonus, cosine, lexical in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
     def _candidates(self, least: int) -> Slots:
         found = [
+            np.flatnonzero(self._same),
             _highest(self._words.alone, least),
             _highest(self._words.paired, least),
         ]
         if self._query is not None:
             found.append(self._vectors.search(self._query, least, self._allowed))
+            if self._dated.any():
+                found.append(self._vectors.search(self._query, SIDE_CANDIDATES, self._dated))
         if self._cue is not None:
-            found.append(self._vectors.search(self._cue, CUE_CANDIDATES, self._allowed))
+            found.append(self._vectors.search(self._cue, SIDE_CANDIDATES, self._allowed))
         if self._cue_words is not None:
-            found.append(_highest(self._cue_words.alone, CUE_CANDIDATES))
+            found.append(_highest(self._cue_words.alone, SIDE_CANDIDATES))
         return np.concatenate(found)
 
-    def _own(self, slots: Slots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        cosine = None if self._query is None else self._vectors.cosine(self._query, slots)
-        own = ranking.relevance(
-            cosine,
+    def _similar(self, slots: Slots) -> NDArray[np.float64] | None:
+        if self._query is None:
+            return None
+        similar = ranking.similarity(self._vectors.cosine(self._query, slots), self._unrelated)
+        return np.where(self._vectors.embedded(slots), similar, 0.0)
+
+    def _own(self, slots: Slots) -> NDArray[np.float64]:
+        return ranking.relevance(
+            self._similar(slots),
             self._vectors.embedded(slots),
             self._words.alone[slots],
             self._words.paired[slots],
             self._named[slots],
         )
-        return np.zeros(len(slots)) if cosine is None else cosine, own
 
     def _fits_cue(self, slots: Slots) -> NDArray[np.float64]:
         fits = np.zeros(len(slots))
         if self._cue is not None:
-            fits = np.maximum(fits, self._vectors.cosine(self._cue, slots))
+            fits = np.maximum(fits, ranking.similarity(self._vectors.cosine(self._cue, slots), self._unrelated))
         if self._cue_words is not None:
             fits = np.maximum(fits, self._cue_words.alone[slots])
         return fits

@@ -6,7 +6,7 @@ go when the partition is compacted.
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from google.protobuf import timestamp_pb2
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from remembrancer.model.analysis import fold
+from remembrancer.model.analysis import fold, text_key
 from remembrancer.model.axes import DEFAULT_AGENT
 from remembrancer.v1 import common_pb2
 from workers.index.column import Column
@@ -96,7 +96,7 @@ class Table:
             (self.helped, 0),
             (self.harmed, 0),
             (self.speaker, self._speakers.number(fold(record.name))),
-            (self.text, _text_key(record.content)),
+            (self.text, text_key(record.content)),
             (self._type, record.type),
             (self._status, record.status),
             (self._reason, record.stale_reason),
@@ -134,6 +134,14 @@ class Table:
         """Return, by slot, whether one of the folded names is the record's speaker."""
         numbers = [number for name in folded if (number := self._speakers.find(name)) > 0]
         return np.isin(self.speaker.values, numbers)
+
+    def within(self, windows: Iterable[tier_pb2.TimeWindow]) -> NDArray[np.bool_]:
+        """Return, by slot, which records have a certain time that lies in one of the windows."""
+        mask = np.zeros(len(self), np.bool_)
+        for window in windows:
+            start, end = microseconds(window.start), microseconds(window.end)
+            mask |= (self.occurred.values >= start) & (self.occurred.values < end)
+        return mask & ~self.uncertain.values
 
     def allowed(self, filter_: tier_pb2.Filter) -> NDArray[np.bool_]:
         """Return, by slot, which memories may be returned; never a procedure."""
@@ -180,12 +188,6 @@ class Table:
 
     def _columns(self) -> list[Column[np.generic]]:
         return [value for value in vars(self).values() if isinstance(value, Column)]
-
-
-def _text_key(text: str) -> int:
-    """Return what equal texts have in common, case and white space folded: 64 bits of their digest."""
-    digest = hashlib.blake2b(fold(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
 
 
 def _wanted(filter_: tier_pb2.Filter, kind: int) -> bool:

@@ -107,10 +107,13 @@ class EncodeResponse(_message.Message):
     MODEL_ID_FIELD_NUMBER: _builtins.int
     DIMENSION_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
+    UNRELATED_COSINE_FIELD_NUMBER: _builtins.int
     model_id: _builtins.str
     """The model that made the vectors."""
     dimension: _builtins.int
     """Length of one vector."""
+    unrelated_cosine: _builtins.float
+    """Cosine that the model gives texts which have nothing in common; below 1."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___Encoded]:
         """In the order of the inputs."""
@@ -121,10 +124,11 @@ class EncodeResponse(_message.Message):
         model_id: _builtins.str = ...,
         dimension: _builtins.int = ...,
         results: _abc.Iterable[Global___Encoded] | None = ...,
+        unrelated_cosine: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dimension", b"dimension", "model_id", b"model_id", "results", b"results"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dimension", b"dimension", "model_id", b"model_id", "results", b"results", "unrelated_cosine", b"unrelated_cosine"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

