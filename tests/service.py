@@ -6,8 +6,9 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from remembrancer.client import Client, Unavailable, tenant
+from remembrancer.client import Client, Unavailable, calls, tenant
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
 
@@ -24,7 +25,7 @@ class Session:
         return self.client.recall(query, scope=self.scope, session_id=self.session_id, mode=mode, **more)  # type: ignore[arg-type]
 
     def cover(self, retrieval_id: str) -> session_pb2.FeedbackResult:
-        return self.client.feedback(retrieval_id, remaining="not_used", coverage="complete").results[0]
+        return answered(self.client, retrieval_id, remaining="not_used", coverage="complete")
 
     def commit(self) -> session_pb2.CommitResponse:
         return self.client.commit(
@@ -33,6 +34,11 @@ class Session:
 
     def ledger(self) -> session_pb2.GetSessionResponse:
         return self.client.get_session(self.session_id, scope=self.scope)
+
+
+def answered(client: Client, retrieval_id: str, **feedback: Any) -> session_pb2.FeedbackResult:
+    """Give feedback and return its result as it came, where `Client.feedback` raises for one that was rejected."""
+    return client.send(calls.feedback(retrieval_id, **feedback)).results[0]
 
 
 OpenSession = Callable[..., Session]

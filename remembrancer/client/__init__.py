@@ -1,17 +1,19 @@
 """The Python client, sync and async; needs grpcio, protobuf and googleapis-common-protos only."""
 
 from remembrancer.client.aio import AsyncClient
-from remembrancer.client.arguments import memory, memory_feedback, procedure_feedback, tenant, turn
 from remembrancer.client.context_calls import context_entry
+from remembrancer.client.enums import name_of, names_of
 from remembrancer.client.errors import (
     Aborted,
     Cancelled,
     ClientError,
     DeadlineExceeded,
     FeedbackIncompleteError,
+    FeedbackRejectedError,
     FieldViolation,
     InternalError,
     InvalidArgument,
+    NotConnected,
     NotFound,
     PermissionDenied,
     PreconditionFailed,
@@ -19,6 +21,17 @@ from remembrancer.client.errors import (
     Unauthenticated,
     Unavailable,
     reason_of,
+)
+from remembrancer.client.inputs import (
+    feedback_item,
+    memory,
+    memory_feedback,
+    procedure,
+    procedure_feedback,
+    tenant,
+    trajectory_entry,
+    turn,
+    verification,
 )
 from remembrancer.client.memory_calls import selection
 from remembrancer.client.sync import Client
@@ -31,9 +44,11 @@ __all__ = [
     "ClientError",
     "DeadlineExceeded",
     "FeedbackIncompleteError",
+    "FeedbackRejectedError",
     "FieldViolation",
     "InternalError",
     "InvalidArgument",
+    "NotConnected",
     "NotFound",
     "PermissionDenied",
     "PreconditionFailed",
@@ -41,11 +56,17 @@ __all__ = [
     "Unauthenticated",
     "Unavailable",
     "context_entry",
+    "feedback_item",
     "memory",
     "memory_feedback",
+    "name_of",
+    "names_of",
+    "procedure",
     "procedure_feedback",
     "reason_of",
     "selection",
     "tenant",
+    "trajectory_entry",
     "turn",
+    "verification",
 ]

@@ -15,17 +15,23 @@ from google.protobuf.message import Message
 from remembrancer.client import calls, context_calls, memory_calls, transfer_calls
 from remembrancer.client.arguments import ScopeLike
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
-from remembrancer.client.errors import from_rpc_error
+from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
 from remembrancer.v1 import transfer_pb2
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Message)
 
 
-def _method(make: Callable[P, calls.Call[R]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
+def _method(
+    make: Callable[P, calls.Call[R]], check: Callable[[Any, R], None] | None = None
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
     @functools.wraps(make)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await client.send(make(*args, **kwargs))
+        call = make(*args, **kwargs)
+        answer = await client.send(call)
+        if check is not None:
+            check(call.request, answer)
+        return answer
 
     return method
 
@@ -36,6 +42,7 @@ class AsyncClient:
     def __init__(self, connection: Connection) -> None:
         """Take where to connect; nothing is sent before the first call."""
         options = list(connection.options())
+        self._target = connection.target
         self._metadata = connection.metadata()
         self._channel = (
             grpc.aio.insecure_channel(connection.target, options)
@@ -56,7 +63,7 @@ class AsyncClient:
         return cls(Connection(target, token, credentials, attempts))
 
     activate = _method(calls.activate)
-    feedback = _method(calls.feedback)
+    feedback = _method(calls.feedback, check_coverage)
     commit = _method(calls.commit)
     abandon_session = _method(calls.abandon_session)
     get_session = _method(calls.get_session)
@@ -76,18 +83,21 @@ class AsyncClient:
     list_scopes = _method(memory_calls.list_scopes)
 
     async def wait_connected(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109
-        """Wait until the connection stands; raise TimeoutError."""
-        await asyncio.wait_for(self._channel.channel_ready(), timeout)
+        """Wait until the connection stands, at most `timeout` seconds; raise NotConnected, which is a TimeoutError."""
+        try:
+            await asyncio.wait_for(self._channel.channel_ready(), timeout)
+        except TimeoutError:
+            raise not_connected(self._target) from None
 
     async def send(self, call: calls.Call[R]) -> R:
-        """Send a call and return its answer."""
+        """Send a call and return its answer as it is: of feedback, one that was rejected too."""
         invoke = self._channel.unary_unary(
             call.path, request_serializer=calls.serialize, response_deserializer=call.response.FromString
         )
         try:
             answer: R = await invoke(call.request, timeout=call.timeout, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
         return answer
 
     async def export_scope(self, *, scope: ScopeLike, after: int = 0) -> AsyncIterator[transfer_pb2.ExportResponse]:
@@ -101,7 +111,7 @@ class AsyncClient:
             async for part in invoke(transfer_calls.export_request(scope, after), metadata=self._metadata):
                 yield part
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
 
     async def import_scope(
         self, parts: Iterable[transfer_pb2.ExportResponse], *, scope: ScopeLike, import_id: str | None = None
@@ -120,7 +130,7 @@ class AsyncClient:
             async for answer in invoke(requests, metadata=self._metadata):
                 yield answer
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
 
     async def close(self) -> None:
         """Close the connection."""

@@ -1,15 +1,17 @@
-"""Turns what is handy in Python into proto messages."""
+"""Turns what is handy in Python into proto messages, and says by name what does not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from google.protobuf import struct_pb2, timestamp_pb2
+from google.protobuf import message_factory, struct_pb2, timestamp_pb2
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
+from remembrancer.client.enums import EnumLike, number_of
+from remembrancer.v1 import common_pb2
 
 ScopeLike = str | common_pb2.Scope
 """A path such as "project:apollo", or what `tenant` returns."""
@@ -19,115 +21,56 @@ Moment = datetime | timestamp_pb2.Timestamp
 
 AxesLike = Mapping[str, str] | common_pb2.Axes
 StructLike = Mapping[str, Any] | struct_pb2.Struct
-EnumLike = int | str
-"""A number of the proto enum, or a value's name without its prefix, in any case: "deep"."""
 
 _M = TypeVar("_M", bound=Message)
 
+Given: TypeAlias = _M | Mapping[str, Any]
+"""A message, or a mapping with the names of its fields."""
+
+_MAKERS: Mapping[str, str] = {
+    "MemoryInput": "memory",
+    "TurnInput": "turn",
+    "MemoryFeedback": "memory_feedback",
+    "ProcedureFeedback": "procedure_feedback",
+    "FeedbackItem": "feedback_item",
+    "ProcedureInput": "procedure",
+    "TrajectoryEntry": "trajectory_entry",
+    "Verification": "verification",
+}
+"""Messages that a function of this package makes."""
+
 
 class EnumType(Protocol):
-    """A proto enum: names with their numbers."""
+    """A proto enum."""
 
-    def Name(self, number: Any) -> str:  # noqa: N802
-        """Return the name of a number."""
-
-    def Value(self, name: str) -> Any:  # noqa: N802
-        """Return the number of a name; ValueError when there is none."""
-
-    def keys(self) -> Iterable[str]:
-        """Return all names."""
-
-
-def tenant(org_id: str, user_id: str = "", session_id: str = "") -> common_pb2.Scope:
-    """Return the stateless form of a scope."""
-    return build(
-        common_pb2.Scope, tenant=build(common_pb2.TenantScope, org_id=org_id, user_id=user_id, session_id=session_id)
-    )
-
-
-def memory(
-    type: EnumLike,  # noqa: A002
-    content: str,
-    *,
-    occurred_at: Moment | None = None,
-    axes: AxesLike | None = None,
-    source: common_pb2.SourceInfo | None = None,
-) -> memory_pb2.MemoryInput:
-    """Return a statement for `remember`, such as `memory("fact", "the build runs on arm64")`."""
-    return build(
-        memory_pb2.MemoryInput,
-        type=enum_number(common_pb2.MemoryType, type),
-        content=content,
-        occurred_at=to_timestamp(occurred_at),
-        axes=to_axes(axes),
-        source=source,
-    )
-
-
-def turn(
-    content: str, *, name: str = "", role: str = "", timestamp: str | datetime = "", msg_id: str = ""
-) -> memory_pb2.TurnInput:
-    """Return a conversation turn for `record_turns`."""
-    when = timestamp.isoformat() if isinstance(timestamp, datetime) else timestamp
-    return build(memory_pb2.TurnInput, content=content, name=name, role=role, timestamp=when, msg_id=msg_id)
-
-
-def memory_feedback(
-    memory_id: str,
-    assessment: EnumLike,
-    *,
-    effect: EnumLike = 0,
-    stale_reason: EnumLike = 0,
-    reason: str = "",
-    replacement_memory_id: str = "",
-) -> session_pb2.MemoryFeedback:
-    """Return the assessment of one exposed memory, such as `memory_feedback(id, "used", effect="helped")`."""
-    return build(
-        session_pb2.MemoryFeedback,
-        memory_id=memory_id,
-        assessment=enum_number(session_pb2.MemoryAssessment, assessment),
-        effect=enum_number(session_pb2.MemoryEffect, effect),
-        stale_reason=enum_number(common_pb2.StaleReason, stale_reason),
-        reason=reason,
-        replacement_memory_id=replacement_memory_id,
-    )
-
-
-def procedure_feedback(
-    procedure_id: str, assessment: EnumLike, *, effect: EnumLike = 0, contribution: str = "", reason: str = ""
-) -> session_pb2.ProcedureFeedback:
-    """Return the assessment of one exposed procedure."""
-    return build(
-        session_pb2.ProcedureFeedback,
-        procedure_id=procedure_id,
-        assessment=enum_number(session_pb2.ProcedureAssessment, assessment),
-        effect=enum_number(recall_pb2.ProcedureEffect, effect),
-        contribution=contribution,
-        reason=reason,
-    )
+    @property
+    def DESCRIPTOR(self) -> EnumDescriptor:  # noqa: N802
+        """Its names and numbers."""
 
 
 def build(message: type[_M], **fields: Any) -> _M:
     """Return a message of the fields that are not None.
 
-    Raises ValueError for text with a lone surrogate (half of a character beyond U+FFFF): it has no UTF-8 form.
+    Enum values may be names, messages may be mappings (at any depth), moments may be datetimes. Errors name the field:
+    TypeError for a value of another kind, such as text where a list is wanted; ValueError for an unknown field or enum
+    name, and for text with a lone surrogate (half of a character beyond U+FFFF), which has no UTF-8 form.
     """
-    given = {name: value for name, value in fields.items() if value is not None}
-    for name, value in given.items():
-        for text in (value,) if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
-            if isinstance(text, str):
-                _check_text(name, text)
-    return message(**given)
+    return message(**_fields(message, fields, ""))
 
 
 def to_scope(scope: ScopeLike) -> common_pb2.Scope:
     """Return the proto form of a scope."""
-    return build(common_pb2.Scope, path=scope) if isinstance(scope, str) else scope
+    if isinstance(scope, common_pb2.Scope):
+        return scope
+    if not isinstance(scope, str):
+        raise TypeError(f"scope: takes a path such as 'project:apollo' or what tenant(...) returns; not {_kind(scope)}")
+    _check_text("scope", scope)
+    return common_pb2.Scope(path=scope)
 
 
 def to_axes(axes: AxesLike | None) -> common_pb2.Axes | None:
     """Return the proto form of axes; an unknown name is a ValueError."""
-    return build(common_pb2.Axes, **axes) if isinstance(axes, Mapping) else axes
+    return common_pb2.Axes(**_fields(common_pb2.Axes, axes, "axes.")) if isinstance(axes, Mapping) else axes
 
 
 def to_timestamp(moment: Moment | None) -> timestamp_pb2.Timestamp | None:
@@ -139,11 +82,11 @@ def to_timestamp(moment: Moment | None) -> timestamp_pb2.Timestamp | None:
     return stamp
 
 
-def to_struct(value: StructLike | None) -> struct_pb2.Struct | None:
+def to_struct(value: StructLike | None, where: str = "task_context") -> struct_pb2.Struct | None:
     """Return the proto form of a JSON object."""
     if not isinstance(value, Mapping):
         return value
-    _check_texts("task_context", value)
+    _check_texts(where, value)
     struct = struct_pb2.Struct()
     struct.update(dict(value))
     return struct
@@ -151,19 +94,68 @@ def to_struct(value: StructLike | None) -> struct_pb2.Struct | None:
 
 def enum_number(enum: EnumType, value: EnumLike) -> Any:
     """Return the number of an enum value; a name that there is not is a ValueError."""
-    if isinstance(value, int):
-        return value
-    prefix = enum.Name(0).removesuffix("UNSPECIFIED")
-    try:
-        return enum.Value(prefix + value.upper())
-    except ValueError:
-        names = ", ".join(name.removeprefix(prefix).lower() for name in enum.keys() if enum.Value(name))  # noqa: SIM118
-        raise ValueError(f"{value!r} is not one of: {names}") from None
+    return number_of(enum.DESCRIPTOR, value)
 
 
 def enum_numbers(enum: EnumType, values: Iterable[EnumLike]) -> list[Any]:
     """Return the numbers of several enum values."""
+    if isinstance(values, str):
+        raise TypeError(f"takes a list, such as [{values!r}]; not a string")
     return [enum_number(enum, value) for value in values]
+
+
+def _fields(message: type[Message], fields: Mapping[str, Any], at: str) -> dict[str, Any]:
+    known: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise ValueError(f"{at}{unknown[0]}: there is no such field; there are: {', '.join(known)}")
+    return {
+        name: _values(known[name], value, f"{at}{name}")
+        if known[name].is_repeated
+        else _value(known[name], value, at + name)
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
+def _values(field: FieldDescriptor, values: Any, where: str) -> list[Any]:
+    if isinstance(values, str):
+        raise TypeError(f"{where}: takes a list, such as [{values[:40]!r}]; not a string")
+    if isinstance(values, Mapping | Message) or not isinstance(values, Iterable):
+        raise TypeError(f"{where}: takes a list; not {_kind(values)}")
+    return [_value(field, value, f"{where}[{number}]") for number, value in enumerate(values)]
+
+
+def _value(field: FieldDescriptor, value: Any, where: str) -> Any:
+    if field.enum_type is not None:
+        return number_of(field.enum_type, value, where, field.full_name)
+    if field.message_type is not None:
+        return _message(message_factory.GetMessageClass(field.message_type), value, where)
+    if field.type == FieldDescriptor.TYPE_STRING:
+        if not isinstance(value, str):
+            raise TypeError(f"{where}: takes text; not {_kind(value)}")
+        _check_text(where, value)
+    return value
+
+
+def _message(message: type[Message], value: Any, where: str) -> Message | None:
+    if isinstance(value, message):
+        return value
+    if message is struct_pb2.Struct and isinstance(value, Mapping):
+        return to_struct(value, where)
+    if message is timestamp_pb2.Timestamp:
+        if not isinstance(value, datetime):
+            raise TypeError(f"{where}: takes a datetime; not {_kind(value)}")
+        return to_timestamp(value)
+    if isinstance(value, Mapping):
+        return message(**_fields(message, value, f"{where}."))
+    maker = _MAKERS.get(message.DESCRIPTOR.name)
+    wanted = f"what {maker}(...) returns, or a mapping" if maker else "a mapping"
+    raise TypeError(f"{where}: takes {wanted}; not {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    return "a string" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _check_texts(where: str, value: Any) -> None:

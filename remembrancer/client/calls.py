@@ -15,18 +15,14 @@ from google.protobuf.message import Message
 
 from remembrancer.client.arguments import (
     AxesLike,
-    EnumLike,
+    Given,
     Moment,
     ScopeLike,
     StructLike,
     build,
-    enum_number,
-    enum_numbers,
-    to_axes,
     to_scope,
-    to_struct,
-    to_timestamp,
 )
+from remembrancer.client.enums import EnumLike
 from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
 
 READ_S = 5.0
@@ -64,10 +60,10 @@ def activate(
         task=task,
         initial_goal=initial_goal,
         scope=to_scope(scope),
-        task_context=to_struct(task_context),
+        task_context=task_context,
         continuity_id=continuity_id,
-        axes=to_axes(axes),
-        evidence=enum_number(recall_pb2.EvidenceMode, evidence),
+        axes=axes,
+        evidence=evidence,
         top_k=top_k,
         request_id=fresh_id(request_id),
     )
@@ -77,27 +73,31 @@ def activate(
 def feedback(
     retrieval_id: str = "",
     *,
-    memory_feedback: Iterable[session_pb2.MemoryFeedback] = (),
-    procedure_feedback: Iterable[session_pb2.ProcedureFeedback] = (),
+    memory_feedback: Iterable[Given[session_pb2.MemoryFeedback]] = (),
+    procedure_feedback: Iterable[Given[session_pb2.ProcedureFeedback]] = (),
     coverage: EnumLike = 0,
     remaining: EnumLike = 0,
     retrieval_quality: EnumLike = 0,
     missing: Iterable[str] = (),
-    items: Iterable[session_pb2.FeedbackItem] = (),
+    items: Iterable[Given[session_pb2.FeedbackItem]] = (),
     request_id: str | None = None,
     timeout: float = WRITE_S,
 ) -> Call[session_pb2.FeedbackResponse]:
-    """Say what became of what a retrieval exposed; `coverage="complete"` declares that nothing is left out."""
+    """Say what became of what a retrieval exposed.
+
+    `coverage="complete"` declares that nothing is left out; the clients raise FeedbackRejectedError, with the answer in
+    it, when that is refused. Without it, what was not accepted is in the answer's `results[0].rejected`.
+    """
     request = build(
         session_pb2.FeedbackRequest,
         retrieval_id=retrieval_id,
-        memory_feedback=list(memory_feedback),
-        procedure_feedback=list(procedure_feedback),
-        coverage=enum_number(session_pb2.CoverageDeclaration, coverage),
-        remaining=enum_number(session_pb2.MemoryAssessment, remaining),
-        retrieval_quality=enum_number(session_pb2.RetrievalQuality, retrieval_quality),
-        missing=list(missing),
-        items=list(items),
+        memory_feedback=memory_feedback,
+        procedure_feedback=procedure_feedback,
+        coverage=coverage,
+        remaining=remaining,
+        retrieval_quality=retrieval_quality,
+        missing=missing,
+        items=items,
         request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Feedback"), request, session_pb2.FeedbackResponse, timeout)
@@ -110,9 +110,9 @@ def commit(
     final_goal: str,
     outcome: EnumLike,
     outcome_summary: str,
-    verification: session_pb2.Verification | None = None,
-    procedure: session_pb2.ProcedureInput | None = None,
-    trajectory: Iterable[session_pb2.TrajectoryEntry] = (),
+    verification: Given[session_pb2.Verification] | None = None,
+    procedure: Given[session_pb2.ProcedureInput] | None = None,
+    trajectory: Iterable[Given[session_pb2.TrajectoryEntry]] = (),
     session_key: str = "",
     request_id: str | None = None,
     timeout: float = WRITE_S,
@@ -123,11 +123,11 @@ def commit(
         session_id=session_id,
         scope=to_scope(scope),
         final_goal=final_goal,
-        outcome=enum_number(common_pb2.Outcome, outcome),
+        outcome=outcome,
         outcome_summary=outcome_summary,
         verification=verification,
         procedure=procedure,
-        trajectory=list(trajectory),
+        trajectory=trajectory,
         session_key=session_key,
         request_id=fresh_id(request_id),
     )
@@ -156,7 +156,7 @@ def list_sessions(
     request = build(
         session_pb2.ListSessionsRequest,
         scope=to_scope(scope),
-        states=enum_numbers(session_pb2.SessionState, states),
+        states=states,
         page_size=page_size,
         page_token=page_token,
     )
@@ -208,22 +208,22 @@ def recall(
         query=query,
         scope=to_scope(scope),
         session_id=session_id,
-        mode=enum_number(recall_pb2.RecallMode, mode),
+        mode=mode,
         top_k=top_k,
         min_score=min_score,
-        task_context=to_struct(task_context),
-        evidence=enum_number(recall_pb2.EvidenceMode, evidence),
+        task_context=task_context,
+        evidence=evidence,
         include_timeline=include_timeline,
         probable_answer=probable_answer,
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
-        kinds=enum_numbers(common_pb2.MemoryKind, kinds),
-        types=enum_numbers(common_pb2.MemoryType, types),
-        occurred_after=to_timestamp(occurred_after),
-        occurred_before=to_timestamp(occurred_before),
-        as_of=to_timestamp(as_of),
+        axes=axes,
+        any_axis=any_axis,
+        kinds=kinds,
+        types=types,
+        occurred_after=occurred_after,
+        occurred_before=occurred_before,
+        as_of=as_of,
         include_superseded=include_superseded,
-        require_tiers=enum_numbers(common_pb2.Tier, require_tiers),
+        require_tiers=require_tiers,
         session_key=session_key,
         request_id=fresh_id(request_id),
     )
@@ -231,7 +231,7 @@ def recall(
 
 
 def remember(
-    memories: Iterable[memory_pb2.MemoryInput],
+    memories: Iterable[Given[memory_pb2.MemoryInput]],
     *,
     scope: ScopeLike,
     axes: AxesLike | None = None,
@@ -240,12 +240,12 @@ def remember(
     request_id: str | None = None,
     timeout: float = WRITE_S,
 ) -> Call[memory_pb2.RememberResponse]:
-    """Store 1 to 100 statements, all or none; see `memory`."""
+    """Store 1 to 100 statements, all or none: `remember([memory("fact", "...")], scope=...)`."""
     request = build(
         memory_pb2.RememberRequest,
         scope=to_scope(scope),
-        memories=list(memories),
-        axes=to_axes(axes),
+        memories=memories,
+        axes=axes,
         session_id=session_id,
         session_key=session_key,
         request_id=fresh_id(request_id),
@@ -254,22 +254,22 @@ def remember(
 
 
 def record_turns(
-    turns: Iterable[memory_pb2.TurnInput],
+    turns: Iterable[Given[memory_pb2.TurnInput]],
     *,
     scope: ScopeLike,
     axes: AxesLike | None = None,
     session_id: str = "",
     session_key: str = "",
-    source: common_pb2.SourceInfo | None = None,
+    source: Given[common_pb2.SourceInfo] | None = None,
     request_id: str | None = None,
     timeout: float = WRITE_S,
 ) -> Call[memory_pb2.RecordTurnsResponse]:
-    """Store 1 to 100 conversation turns, all or none, oldest first; see `turn`."""
+    """Store 1 to 100 conversation turns, all or none, oldest first: `record_turns([turn("...", name="Ada")], ...)`."""
     request = build(
         memory_pb2.RecordTurnsRequest,
         scope=to_scope(scope),
-        turns=list(turns),
-        axes=to_axes(axes),
+        turns=turns,
+        axes=axes,
         session_id=session_id,
         session_key=session_key,
         source=source,

@@ -14,6 +14,8 @@ KEEPALIVE_MS = 30_000
 MAX_ATTEMPTS = 5
 """What gRPC allows at most."""
 
+EXAMPLE = "127.0.0.1:7700"
+
 ChannelOptions = Sequence[tuple[str, Any]]
 CallMetadata = tuple[tuple[str, str], ...]
 
@@ -33,6 +35,7 @@ class Connection:
 
     def __post_init__(self) -> None:
         """Refuse what could not work or would give the token away."""
+        check_target(self.target)
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
             raise ValueError(f"attempts must be 1..{MAX_ATTEMPTS}")
         if self.token is not None and self.credentials is None and not is_loopback(self.target):
@@ -72,6 +75,18 @@ def service_config(attempts: int) -> dict[str, Any]:
             "retryableStatusCodes": ["UNAVAILABLE"],
         }
     return {"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [method]}
+
+
+def check_target(target: str) -> None:
+    """Refuse what is no address of a gRPC service. Errors: ValueError saying what would be right."""
+    scheme, marks, rest = target.rpartition("://")
+    if target.startswith(("unix:", "unix-abstract:")):
+        return
+    if marks and scheme not in ("dns", "ipv4", "ipv6"):
+        raise ValueError(f"{target!r}: an address is host:port, such as {EXAMPLE}, without {scheme}://")
+    host, _, port = rest.rpartition("/")[2].rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise ValueError(f"{target!r} has no host and port: an address is host:port, such as {EXAMPLE}")
 
 
 def is_loopback(target: str) -> bool:

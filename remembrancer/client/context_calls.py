@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from remembrancer.client.arguments import (
-    AxesLike,
-    EnumLike,
-    Moment,
-    ScopeLike,
-    StructLike,
-    build,
-    enum_number,
-    enum_numbers,
-    to_axes,
-    to_scope,
-    to_struct,
-    to_timestamp,
-)
+from remembrancer.client.arguments import AxesLike, Moment, ScopeLike, StructLike, build, to_scope
 from remembrancer.client.calls import READ_S, Call, fresh_id
-from remembrancer.v1 import common_pb2, recall_pb2
+from remembrancer.client.enums import EnumLike
+from remembrancer.v1 import recall_pb2
 
 
 def context_entry(
@@ -65,27 +53,27 @@ def recall_with_context(
         query=query,
         scope=to_scope(scope),
         session_id=session_id,
-        mode=enum_number(recall_pb2.RecallMode, mode),
+        mode=mode,
         agent_id=agent_id,
         limit=limit,
         min_score=min_score,
         relax_gate=relax_gate,
         full_content=full_content,
-        task_context=to_struct(task_context),
-        evidence=enum_number(recall_pb2.EvidenceMode, evidence),
+        task_context=task_context,
+        evidence=evidence,
         probable_answer=probable_answer,
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
-        kinds=enum_numbers(common_pb2.MemoryKind, kinds),
-        types=enum_numbers(common_pb2.MemoryType, types),
-        occurred_after=to_timestamp(occurred_after),
-        occurred_before=to_timestamp(occurred_before),
-        as_of=to_timestamp(as_of),
+        axes=axes,
+        any_axis=any_axis,
+        kinds=kinds,
+        types=types,
+        occurred_after=occurred_after,
+        occurred_before=occurred_before,
+        as_of=as_of,
         include_superseded=include_superseded,
-        require_tiers=enum_numbers(common_pb2.Tier, require_tiers),
+        require_tiers=require_tiers,
         session_key=session_key,
         request_id=fresh_id(request_id),
-        external_context=list(external_context),
+        external_context=external_context,
     )
     path = "/remembrancer.v1.RecallService/RecallWithContext"
     return Call(path, request, recall_pb2.RecallWithContextResponse, timeout)

@@ -12,22 +12,29 @@ ClientError
 ├── DeadlineExceeded
 ├── Cancelled
 ├── Unavailable              `retry_after`
+│   └── NotConnected         nothing answers at the address; also a TimeoutError
+├── FeedbackRejectedError    `response` says what COMPLETE feedback still lacks; what it accepted is kept
 └── InternalError            any other status
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
-from remembrancer.v1 import errors_pb2
+from remembrancer.v1 import errors_pb2, session_pb2
 
 DOMAIN = "remembrancer"
+SHOWN = 5
+"""How many ids, and how many things to mend, the text of an error tells."""
+_UNREACHED = re.compile("failed to connect|connections to all backends failing|errors resolving", re.IGNORECASE)
+"""How gRPC words that it reached nobody; a status of the service has other words."""
 _DETAILS_KEY = "grpc-status-details-bin"
 _M = TypeVar("_M", bound=Message)
 
@@ -118,6 +125,23 @@ class Unavailable(ClientError):
     """A part of the service cannot be reached."""
 
 
+class NotConnected(Unavailable, TimeoutError):
+    """Nothing answers at the address: the service is not up, or it is elsewhere."""
+
+
+class FeedbackRejectedError(ClientError):
+    """Feedback was declared COMPLETE, and a retrieval is not covered all the same.
+
+    The call itself succeeded (`code` is OK, `reason` INCOMPLETE_COVERAGE): entries that were accepted count. `response`
+    is its answer: per retrieval the `outstanding` targets and the `rejected` entries, each with what to mend.
+    """
+
+    def __init__(self, response: session_pb2.FeedbackResponse) -> None:
+        """Take the answer; the text tells the first few things to mend."""
+        super().__init__(Details(grpc.StatusCode.OK, _to_mend(response), "INCOMPLETE_COVERAGE"))
+        self.response = response
+
+
 class InternalError(ClientError):
     """The service failed in an unforeseen way, or sent a status that it should not send."""
 
@@ -136,12 +160,41 @@ _CLASSES: Mapping[grpc.StatusCode, type[ClientError]] = {
 }
 
 
-def from_rpc_error(error: grpc.RpcError) -> ClientError:
-    """Return the exception for a failed call of the sync or the async API."""
+def not_connected(target: str) -> NotConnected:
+    """Return the exception for an address at which nothing answers."""
+    message = f"nothing answers at {target}; is the service up (remembrancer up)?"
+    return NotConnected(Details(grpc.StatusCode.UNAVAILABLE, message))
+
+
+def from_rpc_error(error: grpc.RpcError, target: str) -> ClientError:
+    """Return the exception for a failed call of the sync or the async API to `target`."""
     details = _details(error)
+    if details.code is grpc.StatusCode.UNAVAILABLE and _UNREACHED.search(details.message):
+        return not_connected(target)
+    if details.code is grpc.StatusCode.DEADLINE_EXCEEDED and not details.reason:
+        details = replace(details, message=f"no answer from {target} in time; is the service up (remembrancer up)?")
     if details.feedback_incomplete is not None:
         return FeedbackIncompleteError(details)
     return _CLASSES.get(details.code, InternalError)(details)
+
+
+def check_coverage(request: session_pb2.FeedbackRequest, response: session_pb2.FeedbackResponse) -> None:
+    """Raise FeedbackRejectedError when a retrieval that was declared COMPLETE is not covered."""
+    complete = session_pb2.COVERAGE_DECLARATION_COMPLETE
+    declared = [item.coverage == complete for item in request.items] or [request.coverage == complete]
+    for wanted, result in zip(declared, response.results, strict=False):
+        if wanted and result.coverage != session_pb2.COVERAGE_COMPLETE:
+            raise FeedbackRejectedError(response)
+
+
+def _to_mend(response: session_pb2.FeedbackResponse) -> str:
+    lines = [f"{entry.field}: {entry.hint}" for result in response.results for entry in result.rejected]
+    lines += [f"{result.retrieval_id}: {result.error.message}" for result in response.results if result.error.code]
+    for result in response.results:
+        if result.outstanding:
+            more = ", ..." if len(result.outstanding) > SHOWN else ""
+            lines.append(f"not assessed: {', '.join(result.outstanding[:SHOWN])}{more}")
+    return "; ".join(lines[:SHOWN])
 
 
 def reason_of(status: status_pb2.Status) -> str:

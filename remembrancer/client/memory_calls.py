@@ -7,20 +7,10 @@ from datetime import timedelta
 
 from google.protobuf import duration_pb2
 
-from remembrancer.client.arguments import (
-    AxesLike,
-    EnumLike,
-    Moment,
-    ScopeLike,
-    build,
-    enum_number,
-    enum_numbers,
-    to_axes,
-    to_scope,
-    to_timestamp,
-)
+from remembrancer.client.arguments import AxesLike, Moment, ScopeLike, build, to_scope
 from remembrancer.client.calls import READ_S, WRITE_S, Call, fresh_id
-from remembrancer.v1 import common_pb2, contents_pb2, correction_pb2, listing_pb2, pause_pb2, record_pb2
+from remembrancer.client.enums import EnumLike
+from remembrancer.v1 import contents_pb2, correction_pb2, listing_pb2, pause_pb2, record_pb2
 
 COUNT_S = 60.0
 FORGET_S = 600.0
@@ -38,12 +28,12 @@ def selection(
     """Return which memories a call is about; `any_axis=["agent_id"]` stands for every agent's."""
     return build(
         record_pb2.MemorySelection,
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
-        kinds=enum_numbers(common_pb2.MemoryKind, kinds),
-        types=enum_numbers(common_pb2.MemoryType, types),
-        occurred_after=to_timestamp(occurred_after),
-        occurred_before=to_timestamp(occurred_before),
+        axes=axes,
+        any_axis=any_axis,
+        kinds=kinds,
+        types=types,
+        occurred_after=occurred_after,
+        occurred_before=occurred_before,
     )
 
 
@@ -59,9 +49,9 @@ def get_contents(
     request = build(
         contents_pb2.GetContentsRequest,
         scope=to_scope(scope),
-        memory_ids=list(memory_ids),
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        memory_ids=memory_ids,
+        axes=axes,
+        any_axis=any_axis,
     )
     path = "/remembrancer.v1.RecallService/GetContents"
     return Call(path, request, contents_pb2.GetContentsResponse, timeout)
@@ -122,10 +112,10 @@ def update_memory(
         scope=to_scope(scope),
         memory_id=memory_id,
         content=content,
-        type=enum_number(common_pb2.MemoryType, type),
-        occurred_at=to_timestamp(occurred_at),
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        type=type,
+        occurred_at=occurred_at,
+        axes=axes,
+        any_axis=any_axis,
         request_id=fresh_id(request_id),
     )
     return Call(_path("UpdateMemory"), request, correction_pb2.UpdateMemoryResponse, timeout)
@@ -150,8 +140,8 @@ def forget(
         memory_id=memory_id,
         selection=selection,
         whole_scope=whole_scope,
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        axes=axes,
+        any_axis=any_axis,
         suppress=suppress,
         request_id=fresh_id(request_id),
     )
@@ -172,8 +162,8 @@ def restore_memory(
         correction_pb2.RestoreMemoryRequest,
         scope=to_scope(scope),
         memory_id=memory_id,
-        axes=to_axes(axes),
-        any_axis=enum_numbers(common_pb2.Axis, any_axis),
+        axes=axes,
+        any_axis=any_axis,
         request_id=fresh_id(request_id),
     )
     return Call(_path("RestoreMemory"), request, correction_pb2.RestoreMemoryResponse, timeout)

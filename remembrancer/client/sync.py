@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -13,17 +13,23 @@ from google.protobuf.message import Message
 from remembrancer.client import calls, context_calls, memory_calls, transfer_calls
 from remembrancer.client.arguments import ScopeLike
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
-from remembrancer.client.errors import from_rpc_error
+from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
 from remembrancer.v1 import transfer_pb2
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Message)
 
 
-def _method(make: Callable[P, calls.Call[R]]) -> Callable[Concatenate[Client, P], R]:
+def _method(
+    make: Callable[P, calls.Call[R]], check: Callable[[Any, R], None] | None = None
+) -> Callable[Concatenate[Client, P], R]:
     @functools.wraps(make)
     def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return client.send(make(*args, **kwargs))
+        call = make(*args, **kwargs)
+        answer = client.send(call)
+        if check is not None:
+            check(call.request, answer)
+        return answer
 
     return method
 
@@ -34,6 +40,7 @@ class Client:
     def __init__(self, connection: Connection) -> None:
         """Take where to connect; nothing is sent before the first call."""
         options = list(connection.options())
+        self._target = connection.target
         self._metadata = connection.metadata()
         self._channel = (
             grpc.insecure_channel(connection.target, options)
@@ -54,7 +61,7 @@ class Client:
         return cls(Connection(target, token, credentials, attempts))
 
     activate = _method(calls.activate)
-    feedback = _method(calls.feedback)
+    feedback = _method(calls.feedback, check_coverage)
     commit = _method(calls.commit)
     abandon_session = _method(calls.abandon_session)
     get_session = _method(calls.get_session)
@@ -74,21 +81,21 @@ class Client:
     list_scopes = _method(memory_calls.list_scopes)
 
     def wait_connected(self, timeout: float = 10.0) -> None:
-        """Wait until the connection stands; raise TimeoutError."""
+        """Wait until the connection stands, at most `timeout` seconds; raise NotConnected, which is a TimeoutError."""
         try:
             grpc.channel_ready_future(self._channel).result(timeout)
         except grpc.FutureTimeoutError:
-            raise TimeoutError(f"not connected after {timeout:g} s") from None
+            raise not_connected(self._target) from None
 
     def send(self, call: calls.Call[R]) -> R:
-        """Send a call and return its answer."""
+        """Send a call and return its answer as it is: of feedback, one that was rejected too."""
         invoke = self._channel.unary_unary(
             call.path, request_serializer=calls.serialize, response_deserializer=call.response.FromString
         )
         try:
             answer: R = invoke(call.request, timeout=call.timeout, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
         return answer
 
     def export_scope(self, *, scope: ScopeLike, after: int = 0) -> Iterator[transfer_pb2.ExportResponse]:
@@ -101,7 +108,7 @@ class Client:
         try:
             yield from invoke(transfer_calls.export_request(scope, after), metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
 
     def import_scope(
         self, parts: Iterable[transfer_pb2.ExportResponse], *, scope: ScopeLike, import_id: str | None = None
@@ -119,7 +126,7 @@ class Client:
         try:
             yield from invoke(requests, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from None
+            raise from_rpc_error(error, self._target) from None
 
     def close(self) -> None:
         """Close the connection."""

@@ -164,9 +164,9 @@ class SessionEnded(PreconditionFailed):
 
     reason = errors_pb2.ERROR_REASON_SESSION_ENDED
 
-    def __init__(self, session_id: str) -> None:
-        """Take the session id as sent."""
-        super().__init__("the session has ended; open another one", session_id)
+    def __init__(self, session_id: str, how: str = "ended") -> None:
+        """Take the session id as sent, and how it ended: "committed" or "abandoned"."""
+        super().__init__(f"the session was {how}; open another one", session_id)
 
 
 class SessionExpired(PreconditionFailed):
@@ -196,9 +196,24 @@ class FeedbackMissing(PreconditionFailed):
 
     def __init__(self, session_id: str, detail: errors_pb2.FeedbackIncomplete) -> None:
         """Take the session id and the typed detail; one PreconditionFailure violation per listed retrieval."""
-        super().__init__(f"{detail.total} retrievals are not covered by feedback", session_id)
+        super().__init__(_not_covered(detail), session_id)
         self.detail = detail
         self.subjects = tuple(r.retrieval_id for r in detail.retrievals)
+
+
+def lacking(retrieval: errors_pb2.UncoveredRetrieval) -> str:
+    """Return what keeps a retrieval from being covered."""
+    count = retrieval.outstanding_count
+    return f"{count} not assessed" if count else "COMPLETE not declared"
+
+
+def _not_covered(detail: errors_pb2.FeedbackIncomplete) -> str:
+    first = detail.retrievals[0] if detail.retrievals else errors_pb2.UncoveredRetrieval()
+    are = "retrieval is" if detail.total == 1 else "retrievals are"
+    return (
+        f"{detail.total} {are} not covered by feedback: call Feedback with coverage COMPLETE for each; one with "
+        f"nothing outstanding needs only that. First: {first.retrieval_id} ({lacking(first)}). GetSession lists all"
+    )
 
 
 class CredentialsMissing(RemembrancerError):

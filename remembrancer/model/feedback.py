@@ -74,7 +74,9 @@ def check_memory(
         raise Rejection(
             session_pb2.FEEDBACK_REJECTION_TARGET_NOT_EXPOSED,
             "memory_id",
-            "assess memories that this retrieval returned",
+            "list it in procedure_feedback"
+            if _is_procedure(entry.memory_id)
+            else "assess memories that this retrieval returned",
         )
     known = session_pb2.MemoryAssessment.values()
     if entry.assessment not in known or entry.assessment == session_pb2.MEMORY_ASSESSMENT_UNSPECIFIED:

@@ -132,6 +132,8 @@ def _feedback_incomplete(error: errors.FeedbackMissing, reason: str, room: int) 
     detail.CopyFrom(error.detail)
     while True:
         failure = _precondition(reason, [r.retrieval_id for r in detail.retrievals])
+        for violation, retrieval in zip(failure.violations, detail.retrievals, strict=True):
+            violation.description = errors.lacking(retrieval)
         if detail.ByteSize() + failure.ByteSize() <= room or not detail.retrievals:
             return [failure, detail]
         longest = max(len(r.outstanding) for r in detail.retrievals)

@@ -48,21 +48,21 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_FEEDBACK_INCOMPLETE: _ErrorReason.ValueType  # 10
     """FAILED_PRECONDITION: retrievals of the session are not covered by feedback; FeedbackIncomplete lists them."""
     ERROR_REASON_SCOPE_NOT_EMPTY: _ErrorReason.ValueType  # 11
-    """FAILED_PRECONDITION: an import needs a scope that was never written to."""
+    """Reserved. FAILED_PRECONDITION: an import needs a scope that was never written to."""
     ERROR_REASON_CREDENTIALS_MISSING: _ErrorReason.ValueType  # 12
     """UNAUTHENTICATED: no credentials came with the call."""
     ERROR_REASON_CREDENTIALS_INVALID: _ErrorReason.ValueType  # 13
     """UNAUTHENTICATED: the credentials are wrong or expired."""
     ERROR_REASON_SCOPE_NOT_VISIBLE: _ErrorReason.ValueType  # 14
-    """PERMISSION_DENIED: the caller has no grant for the scope."""
+    """Reserved. PERMISSION_DENIED: the caller has no grant for the scope."""
     ERROR_REASON_ROLE_NOT_GRANTED: _ErrorReason.ValueType  # 15
-    """PERMISSION_DENIED: the caller lacks the role that the call needs."""
+    """Reserved. PERMISSION_DENIED: the caller lacks the role that the call needs."""
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 16
     """RESOURCE_EXHAUSTED: too many calls in flight; RetryInfo says when to come back."""
     ERROR_REASON_QUOTA_EXCEEDED: _ErrorReason.ValueType  # 17
-    """RESOURCE_EXHAUSTED: the caller's quota is used up."""
+    """Reserved. RESOURCE_EXHAUSTED: the caller's quota is used up."""
     ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 18
-    """RESOURCE_EXHAUSTED: the store is nearly full; Feedback and Commit are still accepted."""
+    """Reserved. RESOURCE_EXHAUSTED: the store is nearly full; Feedback and Commit are still accepted."""
     ERROR_REASON_CONFLICT: _ErrorReason.ValueType  # 19
     """ABORTED: concurrent changes outlasted the server's own retries."""
     ERROR_REASON_DEADLINE: _ErrorReason.ValueType  # 20
@@ -91,7 +91,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason enumerates the reasons that `google.rpc.ErrorInfo.reason` can hold (without the prefix `ERROR_REASON_`),
     always under the domain `remembrancer`. Every non-OK status that the service sends carries exactly one ErrorInfo, and
-    so does the Status in a tier error. Clients must tolerate reasons they do not know.
+    so does the Status in a tier error. Clients must tolerate reasons they do not know. Those marked "reserved" are not
+    sent yet.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
@@ -117,21 +118,21 @@ ERROR_REASON_SESSION_EXPIRED: ErrorReason.ValueType  # 9
 ERROR_REASON_FEEDBACK_INCOMPLETE: ErrorReason.ValueType  # 10
 """FAILED_PRECONDITION: retrievals of the session are not covered by feedback; FeedbackIncomplete lists them."""
 ERROR_REASON_SCOPE_NOT_EMPTY: ErrorReason.ValueType  # 11
-"""FAILED_PRECONDITION: an import needs a scope that was never written to."""
+"""Reserved. FAILED_PRECONDITION: an import needs a scope that was never written to."""
 ERROR_REASON_CREDENTIALS_MISSING: ErrorReason.ValueType  # 12
 """UNAUTHENTICATED: no credentials came with the call."""
 ERROR_REASON_CREDENTIALS_INVALID: ErrorReason.ValueType  # 13
 """UNAUTHENTICATED: the credentials are wrong or expired."""
 ERROR_REASON_SCOPE_NOT_VISIBLE: ErrorReason.ValueType  # 14
-"""PERMISSION_DENIED: the caller has no grant for the scope."""
+"""Reserved. PERMISSION_DENIED: the caller has no grant for the scope."""
 ERROR_REASON_ROLE_NOT_GRANTED: ErrorReason.ValueType  # 15
-"""PERMISSION_DENIED: the caller lacks the role that the call needs."""
+"""Reserved. PERMISSION_DENIED: the caller lacks the role that the call needs."""
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 16
 """RESOURCE_EXHAUSTED: too many calls in flight; RetryInfo says when to come back."""
 ERROR_REASON_QUOTA_EXCEEDED: ErrorReason.ValueType  # 17
-"""RESOURCE_EXHAUSTED: the caller's quota is used up."""
+"""Reserved. RESOURCE_EXHAUSTED: the caller's quota is used up."""
 ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 18
-"""RESOURCE_EXHAUSTED: the store is nearly full; Feedback and Commit are still accepted."""
+"""Reserved. RESOURCE_EXHAUSTED: the store is nearly full; Feedback and Commit are still accepted."""
 ERROR_REASON_CONFLICT: ErrorReason.ValueType  # 19
 """ABORTED: concurrent changes outlasted the server's own retries."""
 ERROR_REASON_DEADLINE: ErrorReason.ValueType  # 20

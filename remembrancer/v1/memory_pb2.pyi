@@ -62,7 +62,7 @@ class RememberRequest(_message.Message):
     request_id: _builtins.str
     """Makes retries safe for 24 hours: 1..64 ASCII characters; "" = no protection."""
     session_key: _builtins.str
-    """A partition hint for the no-persist pause; filters nothing. At most 256 code points."""
+    """A hint that is stored with nothing and filters nothing. At most 256 code points."""
     @_builtins.property
     def scope(self) -> _common_pb2.Scope:
         """Where to store them."""
@@ -147,14 +147,16 @@ class RememberResponse(_message.Message):
     PERSISTED_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     persisted: _builtins.bool
-    """False when a no-persist pause is on: then nothing was stored and `results` have no ids."""
+    """Whether the items are stored. When false, nothing was, and `results` have no ids."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___WriteResult]:
         """One result per item, in the order of the request."""
 
     @_builtins.property
     def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
-        """Conditions that did not fail the call."""
+        """Conditions that did not fail the call: SCOPE_FRAGMENTATION when this is the first write to the scope, and
+        OPERATING_CONTEXT_UNMAPPED.
+        """
 
     def __init__(
         self,
@@ -227,7 +229,7 @@ class RecordTurnsRequest(_message.Message):
     request_id: _builtins.str
     """Makes retries safe for 24 hours: 1..64 ASCII characters; "" = no protection."""
     session_key: _builtins.str
-    """A partition hint for the no-persist pause; filters nothing. At most 256 code points."""
+    """A hint that is stored with nothing and filters nothing. At most 256 code points."""
     @_builtins.property
     def scope(self) -> _common_pb2.Scope:
         """Where to store them."""
@@ -313,14 +315,16 @@ class RecordTurnsResponse(_message.Message):
     PERSISTED_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     persisted: _builtins.bool
-    """False when a no-persist pause is on: then nothing was stored and `results` have no ids."""
+    """Whether the items are stored. When false, nothing was, and `results` have no ids."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___WriteResult]:
         """One result per turn, in the order of the request."""
 
     @_builtins.property
     def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
-        """Conditions that did not fail the call."""
+        """Conditions that did not fail the call: SCOPE_FRAGMENTATION when this is the first write to the scope, and
+        OPERATING_CONTEXT_UNMAPPED.
+        """
 
     def __init__(
         self,

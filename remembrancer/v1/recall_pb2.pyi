@@ -299,7 +299,7 @@ class RecallRequest(_message.Message):
     characters; "" = no protection.
     """
     session_key: _builtins.str
-    """A partition hint for the degraded advisory; filters nothing. At most 256 code points."""
+    """A hint that is stored with nothing and filters nothing. At most 256 code points."""
     @_builtins.property
     def scope(self) -> _common_pb2.Scope:
         """Where to look."""
@@ -685,7 +685,7 @@ class Provenance(_message.Message):
     integration_version: _builtins.str
     """`source.integration_version` as given at writing."""
     origin_scope: _builtins.str
-    """The scope an imported record came from."""
+    """The scope an imported record came from; unset for any other."""
     def __init__(
         self,
         *,

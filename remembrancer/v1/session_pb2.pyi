@@ -40,8 +40,8 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     SESSION_STATE_ABANDONED: _SessionState.ValueType  # 3
     """Closed by AbandonSession, without an outcome."""
     SESSION_STATE_EXPIRED: _SessionState.ValueType  # 4
-    """Idle for longer than 60 minutes (session_idle_seconds). Successful Recall, RecallWithContext, Remember, RecordTurns and
-    Feedback count as activity.
+    """Idle for longer than 60 minutes (session_idle_seconds). Successful recalls, writes of memories that name the session,
+    and Feedback count as activity.
     """
 
 class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
@@ -58,8 +58,8 @@ SESSION_STATE_COMMITTED: SessionState.ValueType  # 2
 SESSION_STATE_ABANDONED: SessionState.ValueType  # 3
 """Closed by AbandonSession, without an outcome."""
 SESSION_STATE_EXPIRED: SessionState.ValueType  # 4
-"""Idle for longer than 60 minutes (session_idle_seconds). Successful Recall, RecallWithContext, Remember, RecordTurns and
-Feedback count as activity.
+"""Idle for longer than 60 minutes (session_idle_seconds). Successful recalls, writes of memories that name the session,
+and Feedback count as activity.
 """
 Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
@@ -496,7 +496,7 @@ class _RetrievalOriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Retri
     RETRIEVAL_ORIGIN_RECALL: _RetrievalOrigin.ValueType  # 2
     """Recall."""
     RETRIEVAL_ORIGIN_RECALL_WITH_CONTEXT: _RetrievalOrigin.ValueType  # 3
-    """RecallWithContext."""
+    """RecallWithContext; not sent where the server has no such call."""
 
 class RetrievalOrigin(_RetrievalOrigin, metaclass=_RetrievalOriginEnumTypeWrapper):
     """RetrievalOrigin is the call that made a retrieval."""
@@ -508,7 +508,7 @@ RETRIEVAL_ORIGIN_ACTIVATE: RetrievalOrigin.ValueType  # 1
 RETRIEVAL_ORIGIN_RECALL: RetrievalOrigin.ValueType  # 2
 """Recall."""
 RETRIEVAL_ORIGIN_RECALL_WITH_CONTEXT: RetrievalOrigin.ValueType  # 3
-"""RecallWithContext."""
+"""RecallWithContext; not sent where the server has no such call."""
 Global___RetrievalOrigin: _TypeAlias = RetrievalOrigin  # noqa: Y015
 
 @_typing.final
@@ -1055,7 +1055,7 @@ class CommitRequest(_message.Message):
     request_id: _builtins.str
     """Makes retries safe for 24 hours: 1..64 ASCII characters; "" = no protection."""
     session_key: _builtins.str
-    """A partition hint for the no-persist pause; filters nothing. At most 256 code points."""
+    """A hint that is stored with nothing and filters nothing. At most 256 code points."""
     @_builtins.property
     def scope(self) -> _common_pb2.Scope:
         """The session's path scope."""

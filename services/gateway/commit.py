@@ -49,7 +49,7 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
         if isinstance(before, Seen):
             return _again(before)
         if before.session.state is StoredState.ABANDONED:
-            raise SessionEnded(before.session.id)
+            raise SessionEnded(before.session.id, "abandoned")
         if before.session.state is StoredState.OPEN and before.uncovered:
             await refuse_uncovered(parts, keys, before.session)
             continue

@@ -25,7 +25,8 @@ SAMPLE: Final = 8
 def named(session_id: str, *, required: bool = False) -> SessionRef:
     """Return what a session id carries. Errors: InvalidField when it is required and missing, SessionNotFound."""
     if required and not session_id:
-        raise InvalidField("session_id", "is required here")
+        hint = "open a session with Activate, or recall with the tenant form"
+        raise InvalidField("session_id", f"is required with a path scope: {hint}")
     ref = parse_session(session_id)
     if ref is None:
         raise SessionNotFound(session_id[:256])
@@ -56,7 +57,7 @@ def must_be_open(session: Session) -> None:
     if session.state is StoredState.EXPIRED:
         raise SessionExpired(session.id)
     if session.state is not StoredState.OPEN:
-        raise SessionEnded(session.id)
+        raise SessionEnded(session.id, session.state.name.lower())
 
 
 def must_take_retrieval(session: Session, limit: int) -> None:

@@ -24,6 +24,7 @@ from services.gateway.encoding import Encoded, EncodedTexts
 from services.gateway.parts import Parts
 from services.gateway.records import put_record
 from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.retrieval import fragmentation
 from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
 
 ATTEMPTS: Final = 16
@@ -97,6 +98,11 @@ class Written:
 async def write(parts: Parts, batch: Batch, call: Call) -> Written:
     """Write the records of a call, all or none."""
     keys = PartitionKeys(partition_of(batch.scope.path))
+    async with parts.write_gate.passed(keys.partition):
+        return await _write(parts, batch, call, keys)
+
+
+async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) -> Written:
     ref = named(batch.session_id) if batch.session_id else None
     if ref is not None:
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
@@ -119,6 +125,7 @@ async def write(parts: Parts, batch: Batch, call: Call) -> Written:
         model_id = encoded.model_id or await parts.store.current_model()
         change, plan = _change(parts, keys, drafts, state, encoded, model_id)
         change.require_count("pause", pause, "EXISTS", 0)
+        plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
         memory.remember(change, plan)
         match await parts.store.apply(change):
             case Applied(_, base, head):

@@ -10,7 +10,17 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 
 from remembrancer.cli.local.service import LocalService
-from remembrancer.client import ClientError, InvalidArgument, NotFound, calls, memory, tenant, turn
+from remembrancer.client import (
+    ClientError,
+    FeedbackRejectedError,
+    InvalidArgument,
+    NotFound,
+    calls,
+    memory,
+    memory_feedback,
+    tenant,
+    turn,
+)
 from remembrancer.client.calls import Call
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from tests.service import Session
@@ -141,6 +151,24 @@ def test_s2_an_ended_session_takes_no_more_recalls(session: Session) -> None:
         session.recall("q")
     assert refused.value.reason == "SESSION_ENDED"
     assert_clean(refused.value)
+
+
+def test_what_ended_a_session_is_said(session: Session) -> None:
+    session.client.abandon_session(session.session_id, scope=session.scope)
+    for call in (lambda: session.recall("q"), session.commit):
+        with pytest.raises(ClientError, match="SESSION_ENDED: the session was abandoned; open another one"):
+            call()
+
+
+def test_a_recall_without_a_session_says_how_to_get_one(session: Session) -> None:
+    with pytest.raises(InvalidArgument, match="open a session with Activate, or recall with the tenant form"):
+        session.client.recall("q", scope=session.scope)
+
+
+def test_a_procedure_among_memories_is_sent_to_its_own_list(session: Session) -> None:
+    entry = memory_feedback("proc_1", "used")
+    with pytest.raises(FeedbackRejectedError, match=r"memory_feedback\[0\].memory_id: list it in procedure_feedback"):
+        session.client.feedback(session.opening.retrieval_id, memory_feedback=[entry], coverage="complete")
 
 
 def test_f15_a_status_has_exactly_one_error_info(service: LocalService, session: Session) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.client import Client, ClientError, memory, tenant, turn
+from remembrancer.client import Client, ClientError, memory, name_of, tenant, turn
 from tests.service import OpenSession, contents, hits
 
 
@@ -30,6 +30,17 @@ def test_near_names_are_other_scopes(client: Client, scope: str, open_session: O
     client.remember([memory("fact", "A secret of the first scope.")], scope=scope)
     session = open_session(near.format(scope=scope, id=scope.partition(":")[2]))
     assert contents(session.recall("a secret of the first scope", "deep")) == []
+
+
+def test_s41_the_first_write_mentions_a_scope_that_looks_alike(client: Client, scope: str) -> None:
+    assert not client.remember([memory("fact", "Rain.")], scope=f"{scope}-my_repo").warnings
+    near = f"{scope}-My-Repo"
+    written = client.record_turns([turn("Snow.")], scope=near, request_id="first")
+    (warning,) = written.warnings
+    assert name_of(warning, "code") == "scope_fragmentation"
+    assert f"{scope}-my_repo" in warning.message
+    assert client.record_turns([turn("Snow.")], scope=near, request_id="first") == written
+    assert not client.remember([memory("fact", "Hail.")], scope=near).warnings
 
 
 def test_s4_surrounding_white_space_does_not_matter(client: Client, scope: str, open_session: OpenSession) -> None:

@@ -9,7 +9,7 @@ import pytest
 from remembrancer.cli.demo import conversation
 from remembrancer.client import Client, ClientError, FeedbackIncompleteError, memory, memory_feedback
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
-from tests.service import OpenSession, Session, contents, hits
+from tests.service import OpenSession, Session, answered, contents, hits
 
 
 def test_s5_a_new_scope_is_a_cold_start_and_its_empty_retrieval_must_be_covered(session: Session) -> None:
@@ -93,7 +93,7 @@ def test_s9_one_bad_entry_is_rejected_alone(client: Client, scope: str, open_ses
     answer = session.recall("the ferry")
     good, bad = [hit.memory_id for hit in hits(answer)][:2]
     entries = [memory_feedback(good, "used"), memory_feedback(bad, 99), memory_feedback("sch_999999", "used")]
-    result = client.feedback(answer.retrieval_id, memory_feedback=entries, coverage="complete").results[0]
+    result = answered(client, answer.retrieval_id, memory_feedback=entries, coverage="complete")
     assert result.accepted == 1
     assert result.coverage == session_pb2.COVERAGE_PARTIAL
     assert list(result.outstanding) == [bad]

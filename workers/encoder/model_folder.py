@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from remembrancer.runtime.refusal import StartRefused
 
@@ -19,22 +19,23 @@ DEFAULT_WINDOW = 256
 MAX_WINDOW = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(BaseModel):
     """What is known about an encoder beside its graph.
 
     `window` is in tokens, special ones included; `unrelated_cosine`, below 1, is what texts have that share nothing.
     """
 
-    model_id: str
-    window: int
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+    model_id: str = Field(min_length=1, max_length=256)
+    window: int = Field(ge=1)
     query_prefix: str = ""
     passage_prefix: str = ""
-    unrelated_cosine: float = 0.0
+    unrelated_cosine: float = Field(default=0.0, ge=-1, lt=1)
 
     def write(self, folder: Path) -> None:
         """Write it beside the model."""
-        (folder / DESCRIPTION).write_text(json.dumps(asdict(self), indent=2) + "\n")
+        (folder / DESCRIPTION).write_text(self.model_dump_json(indent=2) + "\n")
 
 
 def model_id(name: str, sha256: str) -> str:
@@ -47,23 +48,27 @@ def describe(folder: Path) -> Description:
     for name in (MODEL, TOKENIZER):
         if not (folder / name).is_file():
             raise StartRefused(f"the encoder's folder {folder} has no {name}")
-    own = _json(folder / DESCRIPTION)
-    if own:
+    own = folder / DESCRIPTION
+    if own.is_file():
         try:
-            return Description(**own)
-        except TypeError:
-            raise StartRefused(f"{folder / DESCRIPTION} has missing or unknown keys") from None
+            return Description.model_validate_json(own.read_bytes())
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            where = ".".join(map(str, wrong["loc"])) or "the whole"
+            raise StartRefused(f"{own} makes no sense: {where}: {wrong['msg']}") from None
     with (folder / MODEL).open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    window = min(int(_json(folder / CONFIG).get("max_position_embeddings", DEFAULT_WINDOW)), MAX_WINDOW)
-    return Description(model_id(folder.resolve().name, sha256), window)
+    return Description(model_id=model_id(folder.resolve().name, sha256), window=_window(folder / CONFIG))
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _window(config: Path) -> int:
+    """Return the window that a config.json allows."""
     try:
-        found = json.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
-    except ValueError:
-        raise StartRefused(f"{path} is not JSON") from None
-    return found if isinstance(found, dict) else {}
+        found = json.loads(config.read_text())["max_position_embeddings"]
+    except (FileNotFoundError, KeyError):
+        return DEFAULT_WINDOW
+    except (ValueError, TypeError):
+        raise StartRefused(f"{config} is no JSON object") from None
+    if not isinstance(found, int) or found < 1:
+        raise StartRefused(f"{config} has a max_position_embeddings that is no number of tokens")
+    return min(found, MAX_WINDOW)

@@ -11,8 +11,9 @@ from remembrancer.runtime.settings import ProcessSettings
 
 
 def default_cache() -> Path:
-    """Return the user's cache folder for models."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "remembrancer" / "models"
+    """Return the user's cache folder for models. As the XDG specification has it, a relative one is ignored."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "remembrancer" / "models"
 
 
 class EncoderSettings(ProcessSettings):

@@ -27,6 +27,10 @@ TF_BITS: Final = 16
 
 TF_MAX: Final = (1 << TF_BITS) - 1
 
+TERM_BYTES: Final = 200
+POSTING_BYTES: Final = 8
+"""About the size of a term with its list, and of one entry in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matches:
@@ -61,9 +65,9 @@ class Lexical:
             posting = self._postings.get(term)
             if posting is None:
                 posting = self._postings[term] = array("Q")
-                self._size += 200
+                self._size += TERM_BYTES
             posting.append(slot << TF_BITS | min(frequency, TF_MAX))
-            self._size += 8
+            self._size += POSTING_BYTES
 
     def remove(self, slot: int) -> None:
         """Take a slot out of the counts; its postings go at the next `keep`."""
@@ -131,7 +135,7 @@ class Lexical:
                 raw = (moved[slots[inside]] << np.uint64(TF_BITS)) | (raw[inside] & np.uint64(TF_MAX))
                 kept[term] = array("Q", raw.tobytes())
         self._postings = kept
-        self._size = sum(200 + 8 * len(posting) for posting in kept.values())
+        self._size = sum(TERM_BYTES + POSTING_BYTES * len(posting) for posting in kept.values())
 
     def nbytes(self) -> int:
         """Return about how much memory this holds."""

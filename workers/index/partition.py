@@ -21,6 +21,9 @@ from workers.index.vectors import Vectors
 COMPACT_DEAD: Final = 1000
 """Dead slots from which compacting is worth its while, when they are a quarter of all."""
 
+FINGERPRINT_BYTES: Final = 100
+"""About the size of one N with its fingerprint."""
+
 
 @dataclass(frozen=True, slots=True)
 class DirectResult:
@@ -37,7 +40,7 @@ class DirectResult:
 class PartitionIndex:
     """Vectors, words and metadata of one partition.
 
-    Every public method takes `lock` itself; hold it (it is reentrant) around several calls that must see one state.
+    Searches and `apply` take `lock` themselves; hold it (it is reentrant) around several calls that must see one state.
     """
 
     def __init__(self, model: Model, eight_bit: bool = False) -> None:
@@ -65,9 +68,9 @@ class PartitionIndex:
                 self._table.learn(self._table.slots[stored.n], stored.learned)
 
     def size_bytes(self) -> int:
-        """Return about how much memory this holds."""
+        """Return about how much memory this holds; at any time, without `lock`."""
         parts = (self._table, self._vectors, self._lexical, self._turns, self._procedures)
-        return sum(part.nbytes() for part in parts) + 100 * len(self._fingerprints)
+        return sum(part.nbytes() for part in parts) + FINGERPRINT_BYTES * len(self._fingerprints)
 
     def any_live(self) -> bool:
         """Return whether the partition holds live records at all."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from google.protobuf import json_format, struct_pb2
+from google.protobuf import struct_pb2
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model import ranking
@@ -27,10 +27,15 @@ TALLY_WEIGHT: Final = 0.1
 """How far feedback moves a procedure in the order: by at most this, up or down."""
 
 
+BODY_BYTES: Final = 200
+"""About the size of one procedure's place here, its context apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Body:
     context: struct_pb2.Struct
     key: str
+    nbytes: int
 
 
 class Procedures:
@@ -39,20 +44,25 @@ class Procedures:
     def __init__(self) -> None:
         """Start empty."""
         self._bodies: dict[int, _Body] = {}
+        self._nbytes = 0
 
     def add(self, n: int, body: store_pb2.ProcedureBody) -> None:
         """Take in procedure N."""
         context = struct_pb2.Struct()
         context.CopyFrom(body.context)
-        self._bodies[n] = _Body(context, body.deduplication_key)
+        # A parsed context takes about twice the room of its bytes.
+        self._bodies[n] = _Body(context, body.deduplication_key, BODY_BYTES + 2 * context.ByteSize())
+        self._nbytes += self._bodies[n].nbytes
 
     def remove(self, n: int) -> None:
         """Let record N go, whatever it is."""
-        self._bodies.pop(n, None)
+        body = self._bodies.pop(n, None)
+        if body is not None:
+            self._nbytes -= body.nbytes
 
     def nbytes(self) -> int:
         """Return about how much memory this holds."""
-        return sum(200 + 2 * body.context.ByteSize() for body in self._bodies.values())
+        return self._nbytes
 
     def search(
         self, request: tier_pb2.SearchRequest, table: Table, vectors: Vectors, lexical: Lexical, model: Model
@@ -97,8 +107,4 @@ class Procedures:
 def agrees(task: struct_pb2.Struct, procedure: struct_pb2.Struct) -> bool:
     """Return whether the keys that both contexts have are equal; keys ending in `_id` say nothing about fitting."""
     shared = [key for key in procedure.fields if key in task.fields and not key.endswith("_id")]
-    return all(_value(task, key) == _value(procedure, key) for key in shared)
-
-
-def _value(context: struct_pb2.Struct, key: str) -> object:
-    return json_format.MessageToDict(context.fields[key])
+    return all(task.fields[key] == procedure.fields[key] for key in shared)

@@ -13,7 +13,7 @@ from remembrancer.internal.v1 import tier_pb2
 from remembrancer.model import ranking
 from remembrancer.model.duplicates import Kinds
 from workers.index.lexical import Lexical, Matches
-from workers.index.model import Model
+from workers.index.model import BYTES_PER_VALUE, Model
 from workers.index.table import Table, microseconds
 from workers.index.turns import Turns
 from workers.index.vectors import Vectors
@@ -37,14 +37,15 @@ DAY_US: Final = 86_400_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Slots by descending relevance, then by N, with their relevance, 0..1, rounded."""
+    """Slots by descending relevance, 0..1, rounded, then by N; `similar` is how alike each is to the query, -1..1."""
 
     slots: Slots
     relevance: NDArray[np.float64]
+    similar: NDArray[np.float64]
 
-    def taken(self, places: list[int]) -> Scored:
+    def taken(self, places: list[int] | NDArray[np.int64]) -> Scored:
         """Return the entries at these places, in this order."""
-        return Scored(self.slots[places], self.relevance[places])
+        return Scored(self.slots[places], self.relevance[places], self.similar[places])
 
 
 class Scorer:
@@ -104,8 +105,8 @@ class Scorer:
         before, after = self._turns.before[slots], self._turns.after[slots]
         around = np.unique(np.concatenate((slots, before[before >= 0], after[after >= 0])))
         around = around[self._allowed[around]]
-        own = np.zeros(len(self._allowed))
-        own[around] = self._own(around)
+        own, similar = np.zeros(len(self._allowed)), np.zeros(len(self._allowed))
+        own[around], similar[around] = self._own(around)
         relevance = ranking.with_surroundings(
             own[slots],
             np.where(before >= 0, own[before], 0.0),
@@ -115,7 +116,7 @@ class Scorer:
         )
         relevance[self._same[slots]] = 1.0
         order = np.lexsort((self._table.n.values[slots], -relevance))
-        return Scored(slots[order], relevance[order])
+        return Scored(slots, relevance, similar[slots]).taken(order)
 
     def _kinds(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
         """Return the places of the first of each kind, up to `wanted` of them, and of the copies met on the way."""
@@ -133,12 +134,11 @@ class Scorer:
 
     def _answer(self, scored: Scored) -> list[tier_pb2.Candidate]:
         slots = scored.slots
-        similar = self._similar(slots)
         columns = (
             self._table.n.values[slots],
             scored.relevance,
             self._bonus(slots),
-            np.zeros(len(slots)) if similar is None else similar,
+            scored.similar,
             self._words.alone[slots],
         )
         return [
@@ -162,20 +162,15 @@ class Scorer:
             found.append(_highest(self._cue_words.alone, SIDE_CANDIDATES))
         return np.concatenate(found)
 
-    def _similar(self, slots: Slots) -> NDArray[np.float64] | None:
-        if self._query is None:
-            return None
-        similar = ranking.similarity(self._vectors.cosine(self._query, slots), self._unrelated)
-        return np.where(self._vectors.embedded(slots), similar, 0.0)
-
-    def _own(self, slots: Slots) -> NDArray[np.float64]:
-        return ranking.relevance(
-            self._similar(slots),
-            self._vectors.embedded(slots),
-            self._words.alone[slots],
-            self._words.paired[slots],
-            self._named[slots],
-        )
+    def _own(self, slots: Slots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the relevance by a text's own signals, and how alike it is to the query; 0 without a vector."""
+        embedded = self._vectors.embedded(slots)
+        similar = None
+        if self._query is not None:
+            similar = ranking.similarity(self._vectors.cosine(self._query, slots), self._unrelated)
+        words = self._words.alone[slots], self._words.paired[slots]
+        own = ranking.relevance(similar, embedded, *words, self._named[slots])
+        return own, np.zeros(len(slots)) if similar is None else np.where(embedded, similar, 0.0)
 
     def _fits_cue(self, slots: Slots) -> NDArray[np.float64]:
         fits = np.zeros(len(slots))
@@ -194,7 +189,7 @@ class Scorer:
 
 def query_vector(request: tier_pb2.SearchRequest, raw: bytes, model: Model) -> NDArray[np.float32] | None:
     """Return a vector of the request as float32; None when there is none or it is another model's."""
-    if not raw or request.model_id != model.id or len(raw) != 2 * model.dimension:
+    if not raw or request.model_id != model.id or len(raw) != BYTES_PER_VALUE * model.dimension:
         return None
     return np.frombuffer(raw, "<f2").astype(np.float32)
 

@@ -26,6 +26,10 @@ MEMORIES: Final = (store_pb2.RECORD_KIND_OBSERVATION, store_pb2.RECORD_KIND_TURN
 """Kinds with the same numbers as MemoryKind; a procedure is no memory."""
 
 
+SLOT_BYTES: Final = 120
+"""About the size of one N with its slot, columns apart."""
+
+
 def microseconds(time: timestamp_pb2.Timestamp) -> int:
     """Return microseconds since 1970."""
     return time.seconds * 1_000_000 + time.nanos // 1000
@@ -170,7 +174,7 @@ class Table:
 
     def nbytes(self) -> int:
         """Return about how much memory this holds."""
-        return sum(column.nbytes for column in self._columns()) + 120 * len(self.slots)
+        return sum(column.nbytes for column in self._columns()) + SLOT_BYTES * len(self.slots)
 
     def _axes(self, axes: common_pb2.Axes) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self.alive.values & (

@@ -15,6 +15,9 @@ from workers.index.table import microseconds
 PAUSE_US: Final = 6 * 3600 * 1_000_000
 """Turns further apart than this, in microseconds, belong to two sittings and lend each other nothing."""
 
+TURN_BYTES: Final = 400
+"""Measured size of one turn's place in its conversation."""
+
 Conversation = tuple[str, str, str, str, str, str]
 
 
@@ -92,7 +95,7 @@ class Turns:
 
     def nbytes(self) -> int:
         """Return about how much memory this holds."""
-        return self._before.nbytes + self._after.nbytes + 400 * len(self._of_slot)
+        return self._before.nbytes + self._after.nbytes + TURN_BYTES * len(self._of_slot)
 
     def _link(self, first: int, second: int) -> None:
         one, two = self._times[first], self._times[second]

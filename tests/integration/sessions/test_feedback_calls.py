@@ -20,7 +20,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.ids import parse_retrieval
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
-from tests.service import OpenSession, Session, contents, hits
+from tests.service import OpenSession, Session, answered, contents, hits
 
 COMPLETE = session_pb2.COVERAGE_COMPLETE
 PARTIAL = session_pb2.COVERAGE_PARTIAL
@@ -58,7 +58,7 @@ def test_s8_complete_with_one_missing_names_it(client: Client, session: Session)
     answer = session.recall(QUESTION)
     one, two, three = ids(answer)
     entries = [memory_feedback(one, "used"), memory_feedback(two, "irrelevant")]
-    result = client.feedback(answer.retrieval_id, memory_feedback=entries, coverage="complete").results[0]
+    result = answered(client, answer.retrieval_id, memory_feedback=entries, coverage="complete")
     assert (result.coverage, result.accepted, list(result.outstanding)) == (PARTIAL, 2, [three])
     assert rejections(result) == [("", "INCOMPLETE_COVERAGE", "coverage")]
     assert result.applied.strengthened == 1
@@ -161,7 +161,7 @@ def test_s17_an_unknown_number_inside_an_entry_is_that_entry_s_trouble(client: C
     answer = session.recall(QUESTION)
     one, two, three = ids(answer)
     entries = [memory_feedback(one, 99), memory_feedback(two, "used", effect=99), memory_feedback(three, "not_used")]
-    result = client.feedback(answer.retrieval_id, memory_feedback=entries, coverage="complete").results[0]
+    result = answered(client, answer.retrieval_id, memory_feedback=entries, coverage="complete")
     assert rejections(result) == [
         (one, "ASSESSMENT_INVALID", "memory_feedback[0].assessment"),
         (two, "EFFECT_INVALID", "memory_feedback[1].effect"),

@@ -9,7 +9,7 @@ import pytest
 
 from remembrancer.client import Client, procedure_feedback
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
-from tests.service import Session
+from tests.service import Session, answered
 
 SUCCESS, FAILURE, UNKNOWN = common_pb2.OUTCOME_SUCCESS, common_pb2.OUTCOME_FAILURE, common_pb2.OUTCOME_UNKNOWN
 GOAL = "Restore the billing database from its nightly backup"
@@ -121,9 +121,13 @@ def test_s18_a_flawed_procedure_entry_is_rejected_alone_and_a_resend_mends_it(de
         (procedure_feedback(made, "not_used", effect="helped"), "EFFECT_INVALID", "effect"),
         (procedure_feedback(made, 99), "ASSESSMENT_INVALID", "assessment"),
     ):
-        result = desk.client.feedback(
-            answer.retrieval_id, memory_feedback=[sibling], procedure_feedback=[entry], coverage="complete"
-        ).results[0]
+        result = answered(
+            desk.client,
+            answer.retrieval_id,
+            memory_feedback=[sibling],
+            procedure_feedback=[entry],
+            coverage="complete",
+        )
         rejected, refused = result.rejected
         assert rejected.reason == session_pb2.FeedbackRejection.Value(f"FEEDBACK_REJECTION_{reason}")
         assert (rejected.target_id, rejected.field) == (made, f"procedure_feedback[0].{field}")

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from google.rpc import status_pb2
 from grpc_status import rpc_status
 
-from remembrancer.v1 import recall_pb2, recall_pb2_grpc
+from remembrancer.v1 import recall_pb2, recall_pb2_grpc, session_pb2_grpc
 
 Answer = Callable[[grpc.ServicerContext], Message]
 
@@ -42,9 +42,18 @@ class Recalls(recall_pb2_grpc.RecallServiceServicer):
         return self.script.run(request, context)
 
 
+class Sessions(session_pb2_grpc.SessionServiceServicer):
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    def Feedback(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        return self.script.run(request, context)
+
+
 def serve(script: Script, address: str = "127.0.0.1:0") -> grpc.Server:
     server = grpc.server(ThreadPoolExecutor(4))
     recall_pb2_grpc.add_RecallServiceServicer_to_server(Recalls(script), server)  # type: ignore[abstract]
+    session_pb2_grpc.add_SessionServiceServicer_to_server(Sessions(script), server)  # type: ignore[abstract]
     port = server.add_insecure_port(address)
     script.address = f"127.0.0.1:{port}"
     server.start()

@@ -10,7 +10,22 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 
-from remembrancer.client import calls, context_calls, memory, memory_calls, memory_feedback, tenant, turn
+from remembrancer.client import (
+    calls,
+    context_calls,
+    feedback_item,
+    memory,
+    memory_calls,
+    memory_feedback,
+    name_of,
+    names_of,
+    procedure,
+    procedure_feedback,
+    tenant,
+    trajectory_entry,
+    turn,
+    verification,
+)
 from remembrancer.client.arguments import enum_number, to_struct, to_timestamp
 from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
 
@@ -176,3 +191,86 @@ def test_d3_whole_characters_pass() -> None:
     struct = to_struct({"k": text})
     assert struct is not None
     assert struct["k"] == text
+
+
+def commit(**more: Any) -> Any:
+    given = {"scope": "a:b", "final_goal": "g", "outcome": "success", "outcome_summary": "o", **more}
+    return calls.commit("s", **given).request
+
+
+@pytest.mark.parametrize("name", ["deep", "DEEP", "RECALL_MODE_DEEP", "recall_mode_deep"])
+def test_enum_values_go_short_and_in_full_in_any_case(name: str) -> None:
+    assert calls.recall("q", scope="a:b", mode=name).request.mode == recall_pb2.RECALL_MODE_DEEP
+
+
+def test_enum_values_go_by_name_inside_mappings_too() -> None:
+    request = commit(
+        verification={"status": "partially_verified", "evidence_refs": ["ci"]},
+        trajectory=[{"kind": "Action", "summary": "did", "status": "TRAJECTORY_STATUS_FAILED"}],
+        procedure={"summary": "how", "steps": [{"summary": "first"}], "context": {"os": "linux"}},
+    )
+    assert request.verification == verification("partially_verified", evidence_refs=["ci"])
+    assert request.trajectory == [trajectory_entry("action", "did", status="failed")]
+    assert request.procedure == procedure("how", ["first"], context={"os": "linux"})
+    item = {
+        "retrieval_id": "r",
+        "coverage": "complete",
+        "memory_feedback": [{"memory_id": "sch_1", "assessment": "used"}],
+        "procedure_feedback": [{"procedure_id": "proc_1", "assessment": "not_used"}],
+    }
+    (sent,) = calls.feedback(items=[item]).request.items
+    assert sent == feedback_item(
+        "r",
+        coverage="complete",
+        memory_feedback=[memory_feedback("sch_1", "used")],
+        procedure_feedback=[procedure_feedback("proc_1", "not_used")],
+    )
+    assert sent.coverage == session_pb2.COVERAGE_DECLARATION_COMPLETE
+    assert len(sent.memory_feedback) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: calls.recall("q", scope="a:b", mode="deeper"), "mode: 'deeper' is not one of: active, deep"),
+        (lambda: commit(outcome="unknown"), "outcome: 'unknown' is not one of: success, partial, failure"),
+        (lambda: calls.feedback("r", remaining="used"), "remaining: 'used' is not one of: not_used, irrelevant, alr"),
+        (lambda: calls.feedback("r", items=[{"remaining": "stale"}]), r"items\[0\].remaining: 'stale' is not one of"),
+        (lambda: commit(trajectory=[{"kind": "deed"}]), r"trajectory\[0\].kind: 'deed' is not one of: action, obs"),
+        (lambda: memory("facts", "x"), "type: 'facts' is not one of: fact, preference"),
+        (lambda: calls.recall("q", scope="a:b", kinds="turn"), r"kinds: takes a list, such as \['turn'\]; not a s"),
+        (lambda: calls.recall("q", scope="a:b", kinds=[None]), r"kinds\[0\]: takes one of: observation, turn, epis"),  # type: ignore[list-item]
+        (lambda: calls.remember("text", scope="a:b"), "memories: takes a list"),  # type: ignore[arg-type]
+        (lambda: calls.remember(memory("fact", "x"), scope="a:b"), "memories: takes a list; not a MemoryInput"),  # type: ignore[arg-type]
+        (lambda: calls.remember(["text"], scope="a:b"), r"memories\[0\]: takes what memory\(...\) returns"),  # type: ignore[list-item]
+        (lambda: calls.record_turns(["x"], scope="a:b"), r"turns\[0\]: takes what turn\(...\) returns"),  # type: ignore[list-item]
+        (lambda: procedure("how", "first do this"), "steps: takes a list, such as"),
+        (lambda: calls.feedback("r", missing="a thing"), "missing: takes a list"),
+        (lambda: calls.recall("q", scope="a:b", axes={"user": "u"}), "axes.user: there is no such field; there are: "),
+        (lambda: calls.recall("q", scope=7), "scope: takes a path such as 'project:apollo' or what tenant"),  # type: ignore[arg-type]
+        (lambda: memory("fact", 5), "content: takes text; not a int"),  # type: ignore[arg-type]
+        (lambda: memory("fact", "x", occurred_at="2024-01-01"), "occurred_at: takes a datetime; not a string"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named_with_what_would(make: Callable[[], object], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+def test_moments_go_as_datetimes() -> None:
+    when = datetime(2024, 3, 10, 1, tzinfo=UTC)
+    assert memory("fact", "x", occurred_at=when).occurred_at.ToDatetime(UTC) == when
+    assert turn("x", timestamp=when).timestamp == "2024-03-10T01:00:00+00:00"
+    assert turn("x", timestamp="yesterday").timestamp == "yesterday"
+
+
+def test_answers_read_as_words() -> None:
+    done = session_pb2.CommitResponse(state=session_pb2.SESSION_STATE_COMMITTED, outcome=99)  # type: ignore[arg-type]
+    assert name_of(done, "state") == "committed"
+    assert name_of(done, "feedback_status") == ""
+    assert name_of(done, "outcome") == "99"
+    hit = recall_pb2.Hit(found_by=[common_pb2.TIER_ACTIVE, common_pb2.TIER_DEEP])
+    assert names_of(hit, "found_by") == ["active", "deep"]
+    for field in ("found_by", "content", "nothing"):
+        with pytest.raises(ValueError, match="has no enum field"):
+            name_of(hit, field)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import grpc
 import pytest
@@ -20,15 +21,19 @@ from remembrancer.client import (
     ClientError,
     DeadlineExceeded,
     FeedbackIncompleteError,
+    FeedbackRejectedError,
     InternalError,
     InvalidArgument,
+    NotConnected,
     NotFound,
     ResourceExhausted,
     Unavailable,
+    calls,
     reason_of,
 )
 from remembrancer.client.config import Connection, is_loopback, service_config
-from remembrancer.v1 import errors_pb2, recall_pb2
+from remembrancer.client.errors import check_coverage
+from remembrancer.v1 import errors_pb2, recall_pb2, session_pb2
 from tests.unit.client.conftest import Script, refuse, serve
 from tests.unit.client.test_arguments import FUNCTIONS
 
@@ -182,10 +187,101 @@ def test_g12_the_service_config_retries_unavailable_only_and_at_most_five_times(
         Connection("127.0.0.1:1", attempts=6)
 
 
-def test_no_service_is_an_unavailable_error() -> None:
-    with Client.connect("127.0.0.1:1", attempts=1) as client, pytest.raises(Unavailable) as caught:
-        client.recall("q", scope="a:b")
-    assert caught.value.reason == ""
+@both
+def test_where_nothing_answers_the_error_says_so(use_async: bool) -> None:
+    nobody = Script(lambda _: recall_pb2.RecallResponse(), "127.0.0.1:1")
+    error = failure(nobody, use_async=use_async)
+    assert isinstance(error, NotConnected)
+    assert isinstance(error, Unavailable)
+    assert (error.reason, error.message) == (
+        "",
+        "nothing answers at 127.0.0.1:1; is the service up (remembrancer up)?",
+    )
+    began = time.monotonic()
+    with pytest.raises(DeadlineExceeded, match=r"no answer from 127\.0\.0\.1:1 in time"):
+        call_sync(nobody, attempts=5, timeout=0.3)
+    assert time.monotonic() - began < 1
+
+
+@both
+def test_waiting_for_a_connection_that_never_stands_ends_with_the_same_error(use_async: bool) -> None:
+    async def wait() -> None:
+        async with AsyncClient.connect("127.0.0.1:1") as client:
+            await client.wait_connected(0.1)
+
+    with pytest.raises(NotConnected, match=r"nothing answers at 127\.0\.0\.1:1") as caught:
+        asyncio.run(wait()) if use_async else Client.connect("127.0.0.1:1").wait_connected(0.1)
+    assert isinstance(caught.value, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("127.0.0.1", "has no host and port"),
+        ("localhost:", "has no host and port"),
+        (":7700", "has no host and port"),
+        ("localhost:http", "has no host and port"),
+        ("localhost:70000", "has no host and port"),
+        ("", "has no host and port"),
+        ("dns:///memory.example", "has no host and port"),
+        ("http://127.0.0.1:7700", "without http://"),
+        ("grpc://127.0.0.1:7700", "an address is host:port, such as 127.0.0.1:7700"),
+    ],
+)
+def test_what_is_no_address_is_refused(target: str, message: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(ValueError, match=message):
+            kind.connect(target)
+
+
+def feedback_answer(**result: Any) -> session_pb2.FeedbackResponse:
+    return session_pb2.FeedbackResponse(results=[session_pb2.FeedbackResult(retrieval_id="r-1", **result)])
+
+
+def send_feedback(script: Script, use_async: bool, **arguments: Any) -> session_pb2.FeedbackResponse:
+    async def send() -> session_pb2.FeedbackResponse:
+        async with AsyncClient.connect(script.address) as client:
+            return await client.feedback("r-1", **arguments)
+
+    if use_async:
+        return asyncio.run(send())
+    with Client.connect(script.address) as client:
+        return client.feedback("r-1", **arguments)
+
+
+@both
+def test_feedback_that_was_to_be_complete_and_is_not_is_an_error_with_the_answer(
+    script: Script, use_async: bool
+) -> None:
+    rejected = session_pb2.RejectedFeedback(
+        target_id="sch_2", field="memory_feedback[1].effect", hint="HELPED, NO_EFFECT or HARMED"
+    )
+    answer = feedback_answer(
+        coverage=session_pb2.COVERAGE_PARTIAL, accepted=1, rejected=[rejected], outstanding=["sch_2"]
+    )
+    script.answer = lambda _: answer
+    with pytest.raises(FeedbackRejectedError) as caught:
+        send_feedback(script, use_async, coverage="complete")
+    assert caught.value.response == answer
+    assert caught.value.reason == "INCOMPLETE_COVERAGE"
+    assert "memory_feedback[1].effect: HELPED, NO_EFFECT or HARMED; not assessed: sch_2" in str(caught.value)
+    # Nothing was declared: the answer says what became of it.
+    assert send_feedback(script, use_async) == answer
+    script.answer = lambda _: feedback_answer(coverage=session_pb2.COVERAGE_COMPLETE)
+    assert send_feedback(script, use_async, coverage="complete").results[0].retrieval_id == "r-1"
+
+
+def test_of_several_retrievals_each_that_was_declared_complete_must_be() -> None:
+    def item(coverage: str) -> dict[str, str]:
+        return {"retrieval_id": "r", "coverage": coverage}
+
+    request = calls.feedback(items=[item("partial"), item("complete")]).request
+    partial = session_pb2.FeedbackResult(coverage=session_pb2.COVERAGE_PARTIAL)
+    complete = session_pb2.FeedbackResult(coverage=session_pb2.COVERAGE_COMPLETE)
+    check_coverage(request, session_pb2.FeedbackResponse(results=[partial, complete]))
+    lost = session_pb2.FeedbackResult(retrieval_id="r", error=status_pb2.Status(code=5, message="no such retrieval"))
+    with pytest.raises(FeedbackRejectedError, match="r: no such retrieval"):
+        check_coverage(request, session_pb2.FeedbackResponse(results=[partial, lost]))
 
 
 def test_the_token_goes_with_every_call(script: Script) -> None:

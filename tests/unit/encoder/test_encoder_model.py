@@ -1,6 +1,7 @@
 """The real model, loaded in the test's process."""
 
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from remembrancer.runtime.refusal import StartRefused
 from workers.encoder.model import Model, Vector
+from workers.encoder.model_folder import describe
 
 
 def vector(model: Model, text: str) -> Vector:
@@ -114,6 +116,29 @@ def test_prefixes_tell_queries_from_passages(folder: Path, tmp_path: Path) -> No
     assert loaded.windows("apples", query=True) == plain.windows("query: apples", query=True)
     assert loaded.windows("apples", query=False) == plain.windows("passage: apples", query=True)
     assert all(len(w) <= 64 for w in loaded.windows("word " * 500, query=True))
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("encoder.json", "{"),
+        ("encoder.json", "[]"),
+        ("encoder.json", '{"window": 64}'),
+        ("encoder.json", '{"model_id": "m@1", "window": "64"}'),
+        ("encoder.json", '{"model_id": "m@1", "window": 64, "unrelated_cosine": 1}'),
+        ("encoder.json", '{"model_id": "m@1", "window": 64, "windows": 1}'),
+        ("config.json", "{"),
+        ("config.json", "[]"),
+        ("config.json", '{"max_position_embeddings": "many"}'),
+    ],
+)
+def test_a_description_that_makes_no_sense_is_refused_in_one_line(tmp_path: Path, file: str, content: str) -> None:
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).touch()
+    (tmp_path / file).write_text(content)
+    with pytest.raises(StartRefused, match=re.escape(file)) as caught:
+        describe(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_without_a_model_is_refused_in_one_line(tmp_path: Path) -> None:

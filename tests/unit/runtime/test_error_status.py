@@ -58,6 +58,20 @@ def test_a_refused_commit_lists_its_retrievals_twice_over() -> None:
     assert not typed.truncated
 
 
+def test_a_refused_commit_says_what_to_do() -> None:
+    status = to_status(feedback_missing(2, 3, 80))
+    assert status.message == (
+        "2 retrievals are not covered by feedback: call Feedback with coverage COMPLETE for each; one with nothing "
+        f"outstanding needs only that. First: ret_{0:080} (3 not assessed). GetSession lists all"
+    )
+    (failure,) = found(status, error_details_pb2.PreconditionFailure)
+    assert [v.description for v in failure.violations] == ["3 not assessed", "3 not assessed"]
+    status = to_status(feedback_missing(1, 0, 20))
+    assert status.message.startswith("1 retrieval is not covered by feedback: ")
+    (failure,) = found(status, error_details_pb2.PreconditionFailure)
+    assert [v.description for v in failure.violations] == ["COMPLETE not declared"]
+
+
 @pytest.mark.parametrize(("retrievals", "ids", "length"), [(20, 5, 40), (20, 5, 90), (20, 5, 400), (200, 5, 60)])
 def test_a_refused_commit_always_fits_and_keeps_its_counts(retrievals: int, ids: int, length: int) -> None:
     status = to_status(feedback_missing(retrievals, ids, length))
