@@ -38,11 +38,20 @@ class InContext:
 
 
 async def search_in_context(searcher: Searcher, question: Question, wanted: Wanted, seconds_left: float) -> InContext:
-    """Return the memories to be shown within the call's time. Errors: TiersUnavailable, StoreUnavailable."""
+    """Return the memories to be shown within the call's time.
+
+    Errors: TiersUnavailable, StoreUnavailable, Overloaded.
+    """
     if not wanted.limit:
         return InContext(Found())
     loop = asyncio.get_running_loop()
     end = loop.time() + tier_budget(seconds_left)
+    async with searcher.passed(question.partition):
+        return await _search(searcher, question, wanted, end)
+
+
+async def _search(searcher: Searcher, question: Question, wanted: Wanted, end: float) -> InContext:
+    loop = asyncio.get_running_loop()
     encoded = await searcher.encode(question, end - loop.time())
     deeper = replace(question, top_k=TOP_K_MAX)
     for last in [*[False] * (ROUNDS - 1), True]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 import structlog
 
+from remembrancer.model import probable_answer_coefficients
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.interceptors import chain
 from remembrancer.runtime.logs import configure
@@ -18,9 +19,11 @@ from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
+from services.gateway.answer import Answerer
 from services.gateway.counters import RecallCounters
 from services.gateway.encoding import Encoder
 from services.gateway.erasing import erase_leftovers
+from services.gateway.fairness import PartitionGate
 from services.gateway.operating_context import OperatingContext
 from services.gateway.parts import Parts
 from services.gateway.refill import refill
@@ -114,7 +117,11 @@ def build(settings: GatewaySettings) -> Parts:
         counters=RecallCounters(store),
         encoder=encoder,
         tiers=tiers,
-        searcher=Searcher(store, encoder, tiers),
+        searcher=Searcher(
+            store, encoder, tiers, PartitionGate(settings.partition_searches, settings.partition_waiting)
+        ),
+        write_gate=PartitionGate(settings.partition_writes, settings.partition_waiting),
+        answerer=Answerer(probable_answer_coefficients.load(), enabled=settings.probable_answer),
         tokens=TokenCounter(),
         operating_context=OperatingContext(
             Path(settings.operating_context_file) if settings.operating_context_file else None

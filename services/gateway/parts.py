@@ -9,8 +9,10 @@ from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2
+from services.gateway.answer import Answerer
 from services.gateway.counters import RecallCounters
 from services.gateway.encoding import Encoder
+from services.gateway.fairness import PartitionGate
 from services.gateway.operating_context import OperatingContext
 from services.gateway.search import Searcher
 from services.gateway.tiers import TierWorkers
@@ -27,6 +29,8 @@ class Parts:
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
     searcher: Searcher
+    answerer: Answerer
+    write_gate: PartitionGate
     tokens: TokenCounter
     operating_context: OperatingContext
     retention: Retention

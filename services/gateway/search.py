@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, Final, TypeAlias
@@ -26,6 +27,7 @@ from remembrancer.store.partition import PartitionStore, Read
 from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import common_pb2
 from services.gateway.encoding import Encoded, EncodedTexts, Encoder
+from services.gateway.fairness import PartitionGate
 from services.gateway.limits import tier_budget
 from services.gateway.tiers import TierWorkers
 
@@ -88,18 +90,33 @@ class Searcher:
     """Asks encoder and tiers."""
 
     def __init__(
-        self, store: PartitionStore, encoder: Encoder, tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
+        self,
+        store: PartitionStore,
+        encoder: Encoder,
+        tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers],
+        gate: PartitionGate,
     ) -> None:
-        """Take the store, the encoder, and the workers of each tier."""
+        """Take the store, the encoder, the workers of each tier, and the gate that searches pass."""
         self._store = store
+        self._gate = gate
         self._encoder = encoder
         self._tiers = tiers
 
     async def search(self, question: Question, seconds_left: float, *, may_fail: bool = False) -> Found:
         """Return what the asked tiers find within the call's time.
 
-        `may_fail` lets it return with every tier in `errors`. Errors: TiersUnavailable, StoreUnavailable.
+        `may_fail` lets it return with every tier in `errors`. Errors: TiersUnavailable, StoreUnavailable, Overloaded.
         """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds_left
+        async with self.passed(question.partition):
+            return await self._searched(question, end - loop.time(), may_fail)
+
+    def passed(self, partition: str) -> AbstractAsyncContextManager[None]:
+        """Return what waits for the partition's turn and holds it. Errors, when entered: Overloaded."""
+        return self._gate.passed(partition)
+
+    async def _searched(self, question: Question, seconds_left: float, may_fail: bool) -> Found:
         found = Found()
         budget = tier_budget(seconds_left)
         loop = asyncio.get_running_loop()

@@ -29,6 +29,24 @@ class GatewaySettings(ProcessSettings):
     operating_context_file: str = Field(
         default="", description="path of a JSON or TOML (.toml) file, agent -> project, for @auto; empty = none"
     )
+    partition_searches: int = Field(
+        default=16,
+        ge=1,
+        le=100000,
+        description="1..100000 searches of one scope at once, so that others get their turn",
+    )
+    partition_writes: int = Field(
+        default=16,
+        ge=1,
+        le=100000,
+        description="1..100000 writes into one scope at once, so that others get their turn",
+    )
+    partition_waiting: int = Field(
+        default=96, ge=0, le=100000, description="0..100000 searches, and as many writes, of one scope that may wait"
+    )
+    probable_answer: bool = Field(
+        default=True, description="true or false: whether recalls name a probable answer unless told not to"
+    )
     max_in_flight: int = Field(default=256, ge=1, le=100000, description="1..100000 calls handled at once")
 
     def checks_credentials(self) -> bool:
