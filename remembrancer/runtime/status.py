@@ -32,7 +32,7 @@ ENVELOPE = 400
 """Bytes kept free for type names, lengths and RetryInfo."""
 
 VIOLATIONS_LIMIT = 20
-"""Field violations listed."""
+"""Field violations listed, and retrievals without feedback."""
 
 _PREFIX = "ERROR_REASON_"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
@@ -130,6 +130,9 @@ def _feedback_incomplete(error: errors.FeedbackMissing, reason: str, room: int) 
     """Return detail and violations cut to fit: first outstanding ids go, from the longest lists, then retrievals."""
     detail = errors_pb2.FeedbackIncomplete()
     detail.CopyFrom(error.detail)
+    if len(detail.retrievals) > VIOLATIONS_LIMIT:
+        del detail.retrievals[VIOLATIONS_LIMIT:]
+        detail.truncated = True
     while True:
         failure = _precondition(reason, [r.retrieval_id for r in detail.retrievals])
         for violation, retrieval in zip(failure.violations, detail.retrievals, strict=True):

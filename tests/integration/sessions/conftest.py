@@ -14,6 +14,8 @@ from remembrancer.model.ids import SessionRef, parse_session
 from remembrancer.store.keys import PartitionKeys
 from tests.gateway import Gateway
 
+pytest.register_assert_rewrite("tests.integration.sessions.ledger_machine")
+
 IDLE_SECONDS = 1.0
 """After which sessions expire on the hasty gateway."""
 
