@@ -22,19 +22,21 @@ GOOGLE_PROTOS := $(CACHE)/protos/.copied
 .PHONY: help demo up down status test test-long check gen bench-quality clean
 
 help: ## Show this list.
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@if [ -t 1 ]; then bold=$$'\033[1m' plain=$$'\033[0m'; else bold= plain=; fi; \
+	awk -F':.*## ' -v bold="$$bold" -v plain="$$plain" \
+	  '/^[a-z-]+:.*## /{printf "  %s%-14s%s %s\n", bold, $$1, plain, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(RUNTIME) ## Start a throw-away service, tell a story with it, stop it.
 	$(BIN)/remembrancer demo
 
 up: $(RUNTIME) ## Start the service on this machine (data in .cache/data, or DATA_FOLDER=dir).
-	$(BIN)/remembrancer up --data $(DATA_FOLDER)
+	@$(BIN)/remembrancer up --data $(DATA_FOLDER)
 
 down: $(RUNTIME) ## Stop it.
-	$(BIN)/remembrancer down --data $(DATA_FOLDER)
+	@$(BIN)/remembrancer down --data $(DATA_FOLDER)
 
-status: $(RUNTIME) ## Show what runs.
-	$(BIN)/remembrancer status --data $(DATA_FOLDER)
+status: $(RUNTIME) ## Show what runs; fails unless all is ready (make exits with 2, its last line has the command's own code).
+	@$(BIN)/remembrancer status --data $(DATA_FOLDER)
 
 test: $(DEV) ## Run all tests but the long forms.
 	$(BIN)/python -m pytest -m "not long"
@@ -71,16 +73,19 @@ endef
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(RUNTIME): requirements.txt pyproject.toml | $(VENV)/.created
-	$(BIN)/pip install --quiet --no-deps -r requirements.txt
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@echo "installing what the service needs (once; some minutes on a slow line)"
+	@$(BIN)/pip install --quiet --no-deps -r requirements.txt
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DEV): requirements-dev.txt $(RUNTIME)
-	$(BIN)/pip install --quiet --no-deps -r requirements-dev.txt
+	@echo "installing what checks and tests need (once)"
+	@$(BIN)/pip install --quiet --no-deps -r requirements-dev.txt
 	@touch $@
 
 $(GOOGLE_PROTOS): $(DEV)

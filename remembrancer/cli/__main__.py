@@ -11,7 +11,8 @@ def main() -> None:
         from remembrancer.cli.main import main as run
     except ModuleNotFoundError as error:
         sys.exit(
-            f"The command needs the service's packages; {error.name} is missing: pip install 'remembrancer[server]'"
+            f"The command needs the service's packages; {error.name} is missing. In a checkout: `make up`, "
+            "or `pip install --no-deps -r requirements.txt .`"
         )
     run()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
@@ -56,7 +57,7 @@ class StartProgress:
 
 def show_failure(console: Console, failure: str, log_tail: str, logs: str) -> None:
     """Say what failed, with the end of its log."""
-    console.print(f"[bold red]The service did not start:[/] {failure}")
+    console.print(f"[bold red]The service did not start:[/] {escape(failure)}", highlight=False, soft_wrap=True)
     if log_tail:
-        console.print(Panel(log_tail, title="end of its log", border_style="red"), markup=False)
-    console.print(f"logs: {logs}", highlight=False)
+        console.print(Panel(escape(log_tail), title="end of its log", border_style="red"))
+    console.print(f"logs: {escape(logs)}", highlight=False, soft_wrap=True)

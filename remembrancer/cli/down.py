@@ -16,16 +16,22 @@ _LONGEST_STOP_S = len(STOP_ORDER) * GRACE_S + 5.0
 
 
 def down(console: Console, data: Path) -> None:
-    """Stop the service of a data folder; processes of a supervisor that is gone are ended, too."""
-    folder = DataFolder.at(data)
+    """Stop the service of a data folder, there or not; what a supervisor that is gone left behind is ended, too."""
+    folder = DataFolder.named(data)
     state = read_state(folder)
     if state is None or not state.alive():
         left = end_leftovers(state) if state is not None else 0
-        console.print(f"Ended {left} processes left behind." if left else "Remembrancer is not running.")
+        said = f"Ended {left} processes left behind" if left else "Remembrancer is not running"
+        _say(console, said, folder)
         return
     state.supervisor.signal(signal.SIGTERM)
     with console.status("stopping"):
         if not state.supervisor.wait(_LONGEST_STOP_S):
             state.supervisor.signal(signal.SIGKILL)
             end_leftovers(read_state(folder) or state)
-    console.print("Remembrancer has stopped.")
+    _say(console, "Remembrancer has stopped", folder)
+
+
+def _say(console: Console, what: str, folder: DataFolder) -> None:
+    where = f"data in {folder.root}" if folder.root.exists() else f"there is no folder {folder.root}"
+    console.print(f"{what} ({where}).", highlight=False, markup=False, soft_wrap=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from enum import StrEnum
 
 from remembrancer.cli.local.apps import module_command, module_environment
 from remembrancer.cli.local.plan import MODULES, Role
+from remembrancer.cli.local.settings_check import variables
+from remembrancer.runtime.variables import strange
 
 
 class RunnableRole(StrEnum):
@@ -20,5 +23,7 @@ class RunnableRole(StrEnum):
 
 def run(role: RunnableRole) -> None:
     """Replace this process by the role's; its settings come from the environment."""
+    for line in strange(os.environ, variables()):
+        print(f"warning: {line}", file=sys.stderr)
     command = module_command(MODULES[Role(role.value)])
     os.execve(command[0], command, module_environment({}))  # noqa: S606

@@ -7,40 +7,46 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.state import RoleState, read_state
 
 EXIT_DEGRADED = 1
+_ROW = "{:<8} {:<9} {:<15} {:<8} {:<8} {}"
 EXIT_NOT_RUNNING = 3  # as the Linux Standard Base has it for init scripts
 
 
 def status(console: Console, data: Path) -> None:
     """Print a line per process; exit 0 when all are ready, 1 when some are not, 3 when nothing runs."""
-    folder = DataFolder.at(data)
+    folder = DataFolder.named(data)
     state = read_state(folder)
     if state is None or not state.alive():
-        console.print(f"Remembrancer is not running (data in {folder.root}).", highlight=False)
+        where = f"data in {folder.root}" if folder.root.exists() else f"there is no folder {folder.root}"
+        _line(console, f"Remembrancer is not running ({where}).")
         raise typer.Exit(EXIT_NOT_RUNNING)
-    table = Table("process", "state", "address", "pid", "up for", "restarts", box=None)
     words = {name: _word(role) for name, role in state.roles.items()}
+    _line(console, _ROW.format("process", "state", "address", "pid", "restarts", "up for"))
     for name, role in state.roles.items():
-        colour = "green" if words[name] == "ready" else "red"
         identity = role.identity
-        table.add_row(
+        row = _ROW.format(
             name,
-            f"[{colour}]{words[name]}",
+            words[name],
             role.address,
-            str(identity.pid) if identity else "-",
+            identity.pid if identity else "-",
+            max(0, role.starts - 1),
             _duration(time.time() - identity.started) if identity else "-",
-            str(max(0, role.starts - 1)),
         )
-    console.print(table)
-    console.print(f"gateway {state.gateway}\ndata {folder.root}\nlogs {folder.logs}", highlight=False)
+        _line(console, row, "green" if words[name] == "ready" else "red")
+    for what, value in (("gateway", state.gateway), ("data", folder.root), ("logs", folder.logs)):
+        _line(console, f"{what} {value}")
     if any(word != "ready" for word in words.values()):
         raise typer.Exit(EXIT_DEGRADED)
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    # Soft: a narrow terminal breaks the line itself, and nothing is cut off.
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def _word(role: RoleState) -> str:

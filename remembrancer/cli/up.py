@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,13 +11,17 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from remembrancer.cli.display import StartProgress, show_failure
+from remembrancer.cli.hints import near, program, typed
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import is_free
 from remembrancer.cli.local.service import LocalService
+from remembrancer.cli.local.settings_check import variables
 from remembrancer.cli.local.state import AlreadyRunning, Phase, State, read_state
 from remembrancer.cli.local.supervisor import StartFailed
+from remembrancer.runtime.variables import strange
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -29,38 +34,60 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
 
     `gateway_port` 0 is a free one; None is the last one, else 7700, else a free one.
     """
+    for line in strange(os.environ, variables()):
+        _print(console, f"[yellow]{escape(line)}[/]")
     folder = DataFolder.at(data)
     state = read_state(folder)
     if state is not None and state.alive():
-        say_running(console, state, folder)
+        _join(console, folder, state, gateway_port)
         return
-    if gateway_port is None:
-        gateway_port = _usual_port(state)
-    elif gateway_port and not is_free(gateway_port):
-        console.print(f"[bold red]Port {gateway_port} is in use.[/] Choose another one, or 0 for a free one.")
-        raise typer.Exit(EXIT_USAGE)
     run = _run_foreground if foreground else _run_detached
-    run(console, folder, gateway_port)
+    run(console, folder, _port(console, state) if gateway_port is None else _free(console, gateway_port), gateway_port)
 
 
-def say_running(console: Console, state: State, folder: DataFolder) -> None:
-    """Say that the service is running already, and where."""
-    what = "is running already" if state.phase is Phase.READY else f"is {state.phase} already"
-    console.print(f"Remembrancer {what}: [bold]{state.gateway}[/] (data in {folder.root})", highlight=False)
+def _join(console: Console, folder: DataFolder, state: State, gateway_port: int | None) -> None:
+    """Wait until a service that somebody else started is ready, and say where it is."""
+    if gateway_port and not state.gateway.endswith(f":{gateway_port}"):
+        stop = escape(typed("down", folder))
+        _print(console, f"[bold red]Remembrancer runs at {state.gateway} already,[/] not on port {gateway_port}.")
+        _print(console, f"Stop it first: {stop}")
+        raise typer.Exit(EXIT_USAGE)
+    with StartProgress(console) as progress:
+        while state.alive() and state.phase is Phase.STARTING:
+            progress.update(state)
+            time.sleep(_POLL_S)
+            state = read_state(folder) or state
+    if state.phase is not Phase.READY or not state.alive():
+        _say_failed(console, folder, state)
+        raise typer.Exit(EXIT_FAILED)
+    _print(console, f"Remembrancer is running already: [bold]{state.gateway}[/]")
+    _say_usage(console, folder)
 
 
-def _usual_port(last: State | None) -> int:
+def _port(console: Console, last: State | None) -> int:
     ports = [int(last.gateway.rpartition(":")[2])] if last is not None else []
-    return next((port for port in (*ports, USUAL_PORT) if is_free(port)), 0)
+    first, *others = (*ports, USUAL_PORT)
+    if is_free(first):
+        return first
+    port = next((port for port in others if is_free(port)), 0)
+    _print(console, f"Port {first} is in use: taking {port or 'a free one'}.")
+    return port
 
 
-def _run_foreground(console: Console, folder: DataFolder, gateway_port: int) -> None:
+def _free(console: Console, gateway_port: int) -> int:
+    if gateway_port and not is_free(gateway_port):
+        _print(console, f"[bold red]Port {gateway_port} is in use.[/] Choose another one, or 0 for a free one.")
+        raise typer.Exit(EXIT_USAGE)
+    return gateway_port
+
+
+def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int | None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     started = False
     try:
         with StartProgress(console) as progress:
-            service = LocalService(folder.root, gateway_port, on_state=progress.update)
+            service = LocalService(folder.root, port, on_state=progress.update)
             service.start()
             started = True
         _say_ready(console, service.address, folder)
@@ -72,9 +99,9 @@ def _run_foreground(console: Console, folder: DataFolder, gateway_port: int) -> 
         show_failure(console, str(error), error.log_tail, str(folder.logs))
         raise typer.Exit(EXIT_FAILED) from error
     except AlreadyRunning as error:
-        if (state := read_state(folder)) is not None:
-            say_running(console, state, folder)
-        raise typer.Exit(EXIT_FAILED) from error
+        if (state := read_state(folder)) is None:
+            raise typer.Exit(EXIT_FAILED) from error
+        _join(console, folder, state, asked)
     except KeyboardInterrupt:
         console.print("Stopping.")
     finally:
@@ -82,8 +109,8 @@ def _run_foreground(console: Console, folder: DataFolder, gateway_port: int) -> 
             service.stop()
 
 
-def _run_detached(console: Console, folder: DataFolder, gateway_port: int) -> None:
-    arguments = ["up", "--foreground", "--data", str(folder.root), "--gateway-port", str(gateway_port)]
+def _run_detached(console: Console, folder: DataFolder, port: int, asked: int | None) -> None:
+    arguments = ["up", "--foreground", "--data", str(folder.root), "--gateway-port", str(port)]
     with folder.log("supervisor").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "remembrancer.cli", *arguments],
@@ -100,28 +127,50 @@ def _run_detached(console: Console, folder: DataFolder, gateway_port: int) -> No
         process.wait()
         console.print("Stopped.")
         raise typer.Exit(EXIT_FAILED) from None
-    if state is not None and state.phase is Phase.READY:
+    if state is not None and state.supervisor.pid != process.pid and state.alive():
+        # Two `up` at once: the one that lost the race waits for the service of the other.
+        _join(console, folder, state, asked)
+    elif state is not None and state.phase is Phase.READY:
         _say_ready(console, state.gateway, folder)
-        return
-    failure = state.failure if state is not None and state.failure else "the supervisor ended"
-    show_failure(console, failure, state.log_tail if state is not None else "", str(folder.logs))
-    raise typer.Exit(EXIT_FAILED)
+    else:
+        _say_failed(console, folder, state)
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _await(process: subprocess.Popen[bytes], folder: DataFolder, progress: StartProgress) -> State | None:
     while True:
         ended = process.poll() is not None
         state = read_state(folder)
-        # Two `up` at once: the one that lost the race reports the service of the other.
-        if state is not None and (ended or state.supervisor.pid == process.pid):
+        if state is not None and state.supervisor.pid == process.pid:
             progress.update(state)
             if ended or state.phase is Phase.READY:
                 return state
-        if ended:
-            return None
+        elif ended or (state is not None and state.alive()):
+            return state if state is not None and state.alive() else None
         time.sleep(_POLL_S)
 
 
 def _say_ready(console: Console, address: str, folder: DataFolder) -> None:
-    console.print(f"[bold green]Remembrancer is ready:[/] [bold]{address}[/]", highlight=False)
-    console.print(f"data {folder.root}\nlogs {folder.logs}", highlight=False)
+    _print(console, f"[bold green]Remembrancer is ready:[/] [bold]{address}[/]")
+    _say_usage(console, folder)
+
+
+def _say_usage(console: Console, folder: DataFolder) -> None:
+    for what, value in (
+        ("data", str(folder.root)),
+        ("logs", str(folder.logs)),
+        ("what runs:", typed("status", folder)),
+        ("stop it:", typed("down", folder)),
+    ):
+        _print(console, f"{what} {escape(value)}")
+    if (activate := Path(sys.executable).parent / "activate").exists() and program() != ["remembrancer"]:
+        _print(console, f"or, once `source {escape(near(activate))}` was typed, just `remembrancer`")
+
+
+def _say_failed(console: Console, folder: DataFolder, state: State | None) -> None:
+    failure = state.failure if state is not None and state.failure else "the supervisor ended"
+    show_failure(console, failure, state.log_tail if state is not None else "", str(folder.logs))
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)

@@ -11,8 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from remembrancer.runtime import address
 from remembrancer.runtime.refusal import BAD_SETTING
-
-PREFIX = "REMEMBRANCER_"
+from remembrancer.runtime.variables import PREFIX
 
 INJECTED_SUFFIXES = ("_port", "_host", "_addr")
 """Kubernetes injects `<SERVICE>_PORT=tcp://...` and the like for every service; no setting may be named like one."""

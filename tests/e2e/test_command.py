@@ -71,6 +71,7 @@ def test_up_twice_status_down_and_up_again_with_the_data(data: Path) -> None:
     assert up.returncode == 0, up.stdout
     first = state_of(data)
     assert f"ready: {first.gateway}" in up.stdout
+    assert f"remembrancer down --data {data}" in up.stdout
     assert len(remaining(first)) == 5
     with Client.connect(first.gateway) as client:
         client.remember([memory("fact", "The key is under the third stone.")], scope=SCOPE)
@@ -88,7 +89,7 @@ def test_up_twice_status_down_and_up_again_with_the_data(data: Path) -> None:
     assert down.returncode == 0
     assert remaining(first) == []
     assert remembrancer("status", data).returncode == 3
-    assert "not running" in remembrancer("down", data).stdout
+    assert f"not running (data in {data})" in remembrancer("down", data).stdout
 
     assert remembrancer("up", data).returncode == 0
     second = state_of(data)
@@ -170,9 +171,11 @@ def test_a_start_that_fails_shows_why(data: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("REMEMBRANCER_SESSION_RETRIEVALS", "-7")
     up = remembrancer("up", data)
     assert up.returncode == 1
-    assert "gateway ended with code 2" in up.stdout
-    assert "REMEMBRANCER_SESSION_RETRIEVALS" in up.stdout
-    assert remaining(state_of(data)) == []
+    assert "settings are refused: REMEMBRANCER_SESSION_RETRIEVALS='-7': " in up.stdout
+    assert "1..100000 retrievals per session" in up.stdout
+    state = state_of(data)
+    assert [role.starts for role in state.roles.values()] == [0] * 5
+    assert not (data / "logs" / "store.log").exists()
 
 
 def test_a_port_in_use_is_named(shared: Path) -> None:
@@ -180,6 +183,13 @@ def test_a_port_in_use_is_named(shared: Path) -> None:
     other = remembrancer("up", shared.parent / "other", "--gateway-port", port)
     assert other.returncode == 2
     assert f"Port {port} is in use" in other.stdout
+
+
+def test_a_mistyped_setting_is_named(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMEMBRANCER_MAX_INFLIGHT", "7")
+    again = remembrancer("up", shared)
+    assert again.returncode == 0
+    assert "REMEMBRANCER_MAX_INFLIGHT is not a setting" in again.stdout
 
 
 def test_the_demo_tells_its_story() -> None:
@@ -198,9 +208,10 @@ def test_a_role_runs_by_itself_and_refuses_bad_settings_in_one_line() -> None:
         capture_output=True,
         text=True,
         timeout=30,
-        env={**os.environ, "REMEMBRANCER_LISTEN": "nowhere"},
+        env={**os.environ, "REMEMBRANCER_LISTEN": "nowhere", "REMEMBRANCER_LISTN": "127.0.0.1:1"},
     )
     assert refused.returncode == 2
-    (line,) = refused.stderr.splitlines()
+    warning, line = refused.stderr.splitlines()
+    assert "REMEMBRANCER_LISTN is not a setting and changes nothing; did you mean REMEMBRANCER_LISTEN?" in warning
     assert "REMEMBRANCER_LISTEN" in line
     assert "nowhere" in line

@@ -10,7 +10,7 @@ from remembrancer.cli.demo.conversation import Conversation
 from remembrancer.cli.demo.show import Narrator, all_hits
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.supervisor import Supervisor
-from remembrancer.client import Client, FeedbackIncompleteError, memory_feedback, reason_of
+from remembrancer.client import Client, FeedbackIncompleteError, memory_feedback, name_of, reason_of
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
 GOAL = "Marta knows everything she must know about the dog"
@@ -158,7 +158,7 @@ class Story:
         """Commit again."""
         self._narrator.chapter("The commit, accepted", "The same call as before.")
         done = self._commit()
-        self._narrator.say(f"session {session_pb2.SessionState.Name(done.state)}, episode {done.episode_id}")
+        self._narrator.say(f"session {name_of(done, 'state')}, episode {done.episode_id}")
         self._narrator.expect("the session formed an episode", held=done.episode_id.startswith("ep_"))
 
     def recall_with_a_tier_down(self) -> None:

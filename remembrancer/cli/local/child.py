@@ -17,6 +17,8 @@ FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 10.0
 STEADY_S = 30.0
 """A process that ran this long starts over with the first pause."""
+START_MARK = "--- "
+"""Begins the line that stands in a log before each start."""
 LOG_LIMIT_BYTES = 16 * 2**20
 """A log longer than this is set aside at the next start; one older log is kept."""
 
@@ -95,7 +97,7 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
     if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
         log.replace(log.with_suffix(".log.1"))
     with log.open("ab") as output:
-        output.write(f"--- {time.strftime('%Y-%m-%dT%H:%M:%S%z')} start\n".encode())
+        output.write(f"{START_MARK}{time.strftime('%Y-%m-%dT%H:%M:%S%z')} start\n".encode())
         output.flush()
         return subprocess.Popen(
             [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), *command.arguments],
@@ -110,11 +112,19 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """Return the last lines of a log."""
+    """Return the last lines that the latest start left in a log; one that left none yet does not count."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 16384))
             text = file.read().decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
-    return "\n".join(text.splitlines()[-lines:])
+    found: list[str] = []
+    begun = False
+    for line in text.splitlines():
+        if line.startswith(START_MARK) and line.endswith(" start"):
+            begun = True
+        else:
+            found = [line] if begun else [*found, line]
+            begun = False
+    return "\n".join(found[-lines:])

@@ -30,9 +30,14 @@ class DataFolder:
     root: Path
 
     @classmethod
+    def named(cls, root: Path) -> DataFolder:
+        """Return the folder as it is, there or not."""
+        return cls(root.expanduser().resolve())
+
+    @classmethod
     def at(cls, root: Path) -> DataFolder:
         """Return the folder, made where it is missing."""
-        folder = cls(root.expanduser().resolve())
+        folder = cls.named(root)
         for path in (folder.root, folder.store, folder.logs, folder.run, folder._secrets):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder

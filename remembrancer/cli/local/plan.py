@@ -31,6 +31,7 @@ MODULES: Mapping[Role, str] = {
     Role.GATEWAY: "services.gateway",
 }
 
+CHECK_MODULE = "remembrancer.cli.local.settings_check"
 BUILD_MODULE = "workers.encoder.build"
 
 
@@ -57,8 +58,9 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All processes, and what has to run to its end before them."""
+    """All processes, and what has to run to its end before them: the check of their settings, then the model build."""
 
+    check: Command
     prepare: Command
     processes: Mapping[Role, Process]
 
@@ -91,12 +93,8 @@ def make_plan(folder: DataFolder, gateway_port: int = 0, extra: Mapping[str, str
     }
     cache = inherited.get("REMEMBRANCER_MODEL_CACHE") or os.environ.get("REMEMBRANCER_MODEL_CACHE")
     model = {"REMEMBRANCER_MODEL_CACHE": str(Path(cache or default_model_cache()).absolute())}
-    own = {
-        Role.ENCODER: model,
-        Role.GATEWAY: {
-            f"REMEMBRANCER_{role.upper()}_TARGETS": listen[role] for role in MODULES if role != Role.GATEWAY
-        },
-    }
+    targets = {f"REMEMBRANCER_{role.upper()}_TARGETS": listen[role] for role in MODULES if role != Role.GATEWAY}
+    own = {Role.ENCODER: model, Role.GATEWAY: targets}
     store = Process(
         Role.STORE,
         Command(store_command(folder, store_port), {"PATH": os.environ.get("PATH", "")}),
@@ -123,5 +121,9 @@ def make_plan(folder: DataFolder, gateway_port: int = 0, extra: Mapping[str, str
         )
         for role, module in MODULES.items()
     }
+    any_listen = {"REMEMBRANCER_LISTEN": addresses[0], "REMEMBRANCER_OPS_LISTEN": addresses[0]}
+    check = Command(
+        module_command(CHECK_MODULE), module_environment({**inherited, **shared, **model, **targets, **any_listen})
+    )
     prepare = Command(module_command(BUILD_MODULE), module_environment({**inherited, **model}))
-    return Plan(prepare, {Role.STORE: store, **servers})
+    return Plan(check, prepare, {Role.STORE: store, **servers})

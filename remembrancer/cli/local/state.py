@@ -93,7 +93,7 @@ def read_state(folder: DataFolder) -> State | None:
             failure=str(value["failure"]),
             log_tail=str(value["log_tail"]),
         )
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

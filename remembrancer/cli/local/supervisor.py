@@ -16,6 +16,7 @@ TICK_S = 0.05
 GRACE_S = 25.0
 """How long a process may take to end before it is killed: more than its own grace for calls in flight."""
 READY_S = 60.0
+CHECK_S = 60.0
 PREPARE_S = 300.0
 
 START_ORDER: tuple[tuple[Role, ...], ...] = (
@@ -51,6 +52,7 @@ class Supervisor:
         """Take what to run and where logs go; nothing is started yet."""
         self._plan = plan
         self._on_change = on_change
+        self._check_log = folder.log("settings")
         self._prepare_log = folder.log("prepare")
         self._lock = threading.RLock()
         self._children = {
@@ -62,9 +64,10 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
     def start(self) -> None:
-        """Prepare, then start everything and wait until it is ready; raise StartFailed, with all stopped again."""
+        """Check settings, prepare, start everything and wait until it is ready; raise StartFailed with all stopped."""
         self._thread.start()
         try:
+            self._check()
             self._prepare()
             for roles in START_ORDER:
                 for role in roles:
@@ -130,6 +133,11 @@ class Supervisor:
         """Return every process, and whether it got ready since it was last started."""
         with self._lock:
             return {role: (child, role in self._ready and child.running) for role, child in self._children.items()}
+
+    def _check(self) -> None:
+        process = spawn(self._plan.check, self._check_log)
+        if process.wait(CHECK_S) != 0:
+            raise StartFailed("the settings", f"are refused: {tail(self._check_log)}", "")
 
     def _prepare(self) -> None:
         process = spawn(self._plan.prepare, self._prepare_log)

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> DataFolder:
 
 @pytest.fixture
 def make_small_plan(folder: DataFolder) -> PlanMaker:
-    """Return a function that makes a plan; keyword arguments replace the commands of roles, or `prepare`."""
+    """Return a function that makes a plan; keyword arguments replace the commands of roles, `check` or `prepare`."""
 
     def make(**commands: list[str]) -> Plan:
         port, *ports = free_ports(1 + len(MODULES))
@@ -36,7 +36,8 @@ def make_small_plan(folder: DataFolder) -> PlanMaker:
             address = f"{LOOPBACK}:{free}"
             arguments = commands.get(role, [sys.executable, str(SCRIPT), address])
             processes[role] = Process(role, Command(arguments, dict(os.environ)), address, address)
-        prepare = commands.get("prepare", [sys.executable, "-c", ""])
-        return Plan(Command(prepare, dict(os.environ)), processes)
+        nothing = [sys.executable, "-c", ""]
+        check, prepare = (Command(commands.get(name, nothing), dict(os.environ)) for name in ("check", "prepare"))
+        return Plan(check, prepare, processes)
 
     return make

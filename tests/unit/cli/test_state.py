@@ -80,6 +80,14 @@ def test_a_folder_has_one_holder_at_a_time(folder: DataFolder) -> None:
         pass
 
 
+def test_a_folder_that_is_only_looked_at_is_not_made(tmp_path: Path) -> None:
+    root = tmp_path / "nothing"
+    assert read_state(DataFolder.named(root)) is None
+    assert not root.exists()
+    (tmp_path / "file").touch()
+    assert read_state(DataFolder.named(tmp_path / "file")) is None
+
+
 def test_a_secret_is_made_once_and_kept_from_others(folder: DataFolder) -> None:
     secret = folder.secret("worker-token")
     assert len(secret) >= 32

@@ -119,6 +119,27 @@ def test_a_process_that_dies_early_fails_the_start_with_its_log(make_small_plan:
     assert identities(supervisor) == {}
 
 
+def test_a_refused_setting_fails_the_start_with_its_line_before_anything_runs(
+    make_small_plan: PlanMaker, folder: DataFolder
+) -> None:
+    folder.log("settings").write_text("--- 2024-01-01T00:00:00+0000 start\nREMEMBRANCER_OLD=1: is wrong\n")
+    refusal = [sys.executable, "-c", "import sys; sys.exit('REMEMBRANCER_X=7: must be 1..5')"]
+    supervisor = Supervisor(make_small_plan(check=refusal), folder)
+    with pytest.raises(StartFailed) as caught:
+        supervisor.start()
+    assert str(caught.value) == "the settings are refused: REMEMBRANCER_X=7: must be 1..5"
+    assert caught.value.log_tail == ""
+    assert not folder.log(Role.STORE).exists()
+
+
+def test_the_end_of_a_log_holds_nothing_of_earlier_starts(make_small_plan: PlanMaker, folder: DataFolder) -> None:
+    for complaint in ("the first", "the second"):
+        command = [sys.executable, "-c", f"import sys; sys.exit('{complaint}')"]
+        with pytest.raises(StartFailed) as caught:
+            Supervisor(make_small_plan(deep=command), folder).start()
+        assert caught.value.log_tail == complaint
+
+
 def test_a_failed_preparation_fails_the_start(make_small_plan: PlanMaker, folder: DataFolder) -> None:
     supervisor = Supervisor(make_small_plan(prepare=[sys.executable, "-c", "raise SystemExit('no weights')"]), folder)
     with pytest.raises(StartFailed) as caught:

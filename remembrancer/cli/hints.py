@@ -1,0 +1,32 @@
+"""Commands as they are to be typed here: with the path of `remembrancer` and the data folder where that is needed."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from remembrancer.cli.local.folder import DataFolder, default_data_folder
+
+
+def program() -> list[str]:
+    """Return how this installation's command is called from the working folder."""
+    own = Path(sys.executable).parent / "remembrancer"
+    found = shutil.which("remembrancer")
+    if found is not None and own.exists() and own.samefile(found):
+        return ["remembrancer"]
+    return [near(own)] if own.exists() else [near(Path(sys.executable)), "-m", "remembrancer.cli"]
+
+
+def typed(verb: str, folder: DataFolder) -> str:
+    """Return a whole command; the data folder is named unless it is the default one."""
+    usual = DataFolder.named(default_data_folder()).root
+    data = [] if folder.root == usual else ["--data", near(folder.root)]
+    return shlex.join([*program(), verb, *data])
+
+
+def near(path: Path) -> str:
+    """Return a path as it is typed here: relative when it is below the working folder."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,0 +1,107 @@
+"""What the command says: how to go on, what runs, what is missing."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import typer
+from rich.console import Console
+
+from remembrancer.cli.display import show_failure
+from remembrancer.cli.down import down
+from remembrancer.cli.hints import program, typed
+from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.identity import ProcessIdentity
+from remembrancer.cli.local.settings_check import variables
+from remembrancer.cli.local.state import Phase, RoleState, State, write_state
+from remembrancer.cli.status import status
+from remembrancer.cli.up import up
+from tests.valkey import until
+
+
+def narrow() -> tuple[Console, io.StringIO]:
+    shown = io.StringIO()
+    return Console(file=shown, width=30), shown
+
+
+def running(phase: Phase, gateway: str = "127.0.0.1:54321", failure: str = "") -> State:
+    me = ProcessIdentity.of(os.getpid())
+    assert me is not None
+    role = RoleState(None, gateway, "127.0.0.1:1", ready=True, starts=1)
+    return State(phase, me, gateway, {"gateway": role}, failure)
+
+
+def test_commands_are_shown_as_they_are_typed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.chdir(Path(sys.executable).parents[2])
+    assert program() == [f"{Path(sys.executable).parents[1].name}/bin/remembrancer"]
+    usual, other = DataFolder.named(tmp_path / "remembrancer"), DataFolder.named(Path("some where"))
+    assert typed("down", usual).endswith("/bin/remembrancer down")
+    assert typed("status", other).endswith("remembrancer status --data 'some where'")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert typed("down", usual) == "remembrancer down"
+
+
+def test_a_narrow_terminal_cuts_nothing_off(folder: DataFolder) -> None:
+    write_state(folder, running(Phase.READY))
+    console, shown = narrow()
+    with pytest.raises(typer.Exit) as ended:
+        status(console, folder.root)
+    assert ended.value.exit_code == 1
+    assert "127.0.0.1:54321" in shown.getvalue()
+    assert str(folder.root) in shown.getvalue()
+
+
+def test_looking_and_stopping_name_the_folder_and_make_none(tmp_path: Path) -> None:
+    console, shown = narrow()
+    with pytest.raises(typer.Exit):
+        status(console, tmp_path / "nothing")
+    down(console, tmp_path / "nothing")
+    assert shown.getvalue().count(f"not running (there is no folder {tmp_path / 'nothing'})") == 2
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_failure_is_shown_as_it_is() -> None:
+    console, shown = narrow()
+    show_failure(console, "the settings are refused: REMEMBRANCER_X='[red]': no", "", "logs")
+    assert "REMEMBRANCER_X='[red]': no" in shown.getvalue()
+
+
+def test_the_settings_of_all_processes_are_known() -> None:
+    names = variables()
+    assert {"REMEMBRANCER_LISTEN", "REMEMBRANCER_SESSION_RETRIEVALS", "REMEMBRANCER_MODEL"} <= names
+    assert {"REMEMBRANCER_MEMORY_MIB", "REMEMBRANCER_DEEP_TARGETS"} <= names
+
+
+def test_a_second_start_on_another_port_is_refused(folder: DataFolder) -> None:
+    write_state(folder, running(Phase.READY))
+    console, shown = narrow()
+    with pytest.raises(typer.Exit) as ended:
+        up(console, folder.root, 7799, foreground=False)
+    assert ended.value.exit_code == 2
+    assert "runs at 127.0.0.1:54321 already, not on port 7799" in shown.getvalue()
+    assert "down --data" in shown.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [(Phase.READY, "running already: 127.0.0.1:54321"), (Phase.FAILED, "did not start: the store ended")],
+)
+def test_a_second_start_waits_for_the_first(folder: DataFolder, end: Phase, said: str) -> None:
+    write_state(folder, running(Phase.STARTING))
+    shown = io.StringIO()
+    console = Console(file=shown, width=200, force_terminal=True, color_system=None)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(up, console, folder.root, None, foreground=False)
+        until(lambda: "gateway" in shown.getvalue(), what="that the start is watched")
+        assert not second.done()
+        write_state(folder, running(end, failure="the store ended"))
+        failed = second.exception(timeout=20)
+    assert said in shown.getvalue()
+    assert isinstance(failed, typer.Exit) == (end is Phase.FAILED)
