@@ -42,7 +42,12 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
         _join(console, folder, state, gateway_port)
         return
     run = _run_foreground if foreground else _run_detached
-    run(console, folder, _port(console, state) if gateway_port is None else _free(console, gateway_port), gateway_port)
+    run(
+        console,
+        folder,
+        usual_port(console, state) if gateway_port is None else _free(console, gateway_port),
+        gateway_port,
+    )
 
 
 def _join(console: Console, folder: DataFolder, state: State, gateway_port: int | None) -> None:
@@ -57,6 +62,7 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
             progress.update(state)
             time.sleep(_POLL_S)
             state = read_state(folder) or state
+        progress.update(state)
     if state.phase is not Phase.READY or not state.alive():
         _say_failed(console, folder, state)
         raise typer.Exit(EXIT_FAILED)
@@ -64,7 +70,8 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
     _say_usage(console, folder)
 
 
-def _port(console: Console, last: State | None) -> int:
+def usual_port(console: Console, last: State | None) -> int:
+    """Return the last port, else 7700, else 0 for a free one; say so when the first of them is in use."""
     ports = [int(last.gateway.rpartition(":")[2])] if last is not None else []
     first, *others = (*ports, USUAL_PORT)
     if is_free(first):

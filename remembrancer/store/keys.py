@@ -13,6 +13,9 @@ from dataclasses import dataclass
 CURRENT_MODEL = "rm:model"
 """String: id of the model whose vectors serve."""
 
+MODELS = "rm:models"
+"""Hash: model id -> length of its vectors; written before a model becomes the current one."""
+
 SCOPES = "rm:scopes"
 """Hash: partition digest -> canonical scope; written before a partition's first record."""
 

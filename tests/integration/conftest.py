@@ -6,15 +6,14 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from remembrancer.store.keys import CURRENT_MODEL
-from tests.integration.tiers import MODEL, Partition, Tier, opened
+from tests.integration.tiers import Partition, Tier, opened, take_model
 from tests.valkey import Valkey
 
 
 @pytest.fixture(scope="session")
 def tier_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
     with Valkey(tmp_path_factory.mktemp("valkey")) as running:
-        running.client().set(CURRENT_MODEL, MODEL)
+        take_model(running)
         yield running
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.runtime.status import reason_of
-from remembrancer.store.keys import CURRENT_MODEL
 from remembrancer.v1 import common_pb2
-from tests.integration.tiers import DIMENSION, MODEL, Partition, Tier, direction, opened, wanted
+from tests.integration.tiers import DIMENSION, MODEL, Partition, Tier, direction, opened, take_model, wanted
 from tests.records import record
 from tests.valkey import Valkey
 
@@ -222,7 +221,7 @@ async def test_a_partition_beyond_the_memory_budget_is_refused_and_the_others_se
 
 async def test_without_the_store_a_held_partition_answers_and_a_changed_one_says_so(tmp_path: Path) -> None:
     with Valkey(tmp_path) as valkey:
-        valkey.client().set(CURRENT_MODEL, MODEL)
+        take_model(valkey)
         async with Tier("active", valkey.url) as worker:
             async with opened(valkey, "outage") as partition:
                 await partition.put(1, record("falcon"))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.status import reason_of
-from remembrancer.store.keys import CURRENT_MODEL
+from remembrancer.store.keys import CURRENT_MODEL, MODELS
 from tests.integration.processes import WorkerProcess
 from tests.valkey import Valkey
 from workers.encoder.servicer import MAX_TEXT
@@ -206,6 +206,7 @@ async def test_c12_an_encoder_without_the_stores_model_refuses_to_start(store: V
         assert "another-model@00000000" in encoder.errors()
         assert MODEL_ID in encoder.errors()
         assert redis.get(CURRENT_MODEL) == b"another-model@00000000"
+        assert redis.dbsize() == 1
 
 
 async def test_an_unreachable_store_is_waited_for(store: Valkey) -> None:
@@ -221,6 +222,7 @@ async def test_an_unreachable_store_is_waited_for(store: Valkey) -> None:
         with store:
             await encoder.serving()
             assert store.client().get(CURRENT_MODEL) == MODEL_ID.encode()
+            assert store.client().hgetall(MODELS) == {MODEL_ID.encode(): b"384"}
             assert len(await encoder.vectors("now")) == 1
             assert await encoder.end() == 0
 
@@ -239,7 +241,7 @@ async def test_texts_are_not_logged(store: Valkey) -> None:
             await encoder.serving()
             await encoder.vectors("my very private sentence")
             with pytest.raises(grpc.aio.AioRpcError):
-                await encoder.vectors("my very private sentence " * 1000)
+                await encoder.vectors("my very private sentence " * 4000)
             assert await encoder.end() == 0
     assert "stopped" in encoder.log()
     assert "private" not in encoder.log() + encoder.errors()

@@ -12,7 +12,7 @@ from remembrancer.internal.v1 import store_pb2, tier_pb2, tier_pb2_grpc
 from remembrancer.model.analysis import analyse
 from remembrancer.store.change import Change
 from remembrancer.store.connection import connect
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import CURRENT_MODEL, MODELS, PartitionKeys, partition_of
 from remembrancer.store.partition import Applied, PartitionStore
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1.common_pb2 import Axes
@@ -29,6 +29,12 @@ DIMENSION = 128
 def direction(name: str) -> Vector:
     """Return a unit vector of its own for each name."""
     return vectors.direction(name, DIMENSION)
+
+
+def take_model(store: Valkey) -> None:
+    """Have a new store serve the vectors of these tests, as an encoder would."""
+    store.client().hset(MODELS, MODEL, str(DIMENSION))
+    store.client().set(CURRENT_MODEL, MODEL)
 
 
 class Partition:

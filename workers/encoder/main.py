@@ -32,7 +32,7 @@ async def main(settings: EncoderSettings, threads: int) -> None:
     redis = connect(settings.store_url, cluster=settings.store_cluster)
 
     async def ready() -> None:
-        await claim(redis, model.id)
+        await claim(redis, model.id, model.dimension)
         servicer.confirm()
 
     try:

@@ -17,6 +17,7 @@ from remembrancer.model.errors import InternalError
 from remembrancer.runtime.refusal import StartRefused
 from workers.encoder.model_folder import MODEL, TOKENIZER, describe
 from workers.encoder.tokens import Tokens
+from workers.encoder.windows import MAX_QUERY_WINDOWS, MAX_WINDOWS
 
 Vector = NDArray[np.float16]
 """(dimension,), unit length, finite."""
@@ -43,8 +44,9 @@ class Model:
         self.dimension = len(self.embed(self.windows("warm up", query=True)[0]))
 
     def windows(self, text: str, *, query: bool) -> list[list[int]]:
-        """Return the token ids of each window of a text, 1..32."""
-        return self._tokens.windows(text, self._prefixes[query])
+        """Return the token ids of each window of a text, 1..32, of a query 1..8."""
+        most = MAX_QUERY_WINDOWS if query else MAX_WINDOWS
+        return self._tokens.windows(text, self._prefixes[query], most)
 
     def embed(self, window: Sequence[int]) -> Vector:
         """Return the vector of one window."""

@@ -27,12 +27,12 @@ class Tokens:
         start = next(i for i in range(len(framed)) if framed[i : i + len(inner)] == inner)
         self._before, self._after = framed[:start], framed[start + len(inner) :]
 
-    def windows(self, text: str, prefix: str = "") -> list[list[int]]:
-        """Return the token ids of each window, framed by special tokens and led by `prefix`."""
+    def windows(self, text: str, prefix: str = "", most: int = windows.MAX_WINDOWS) -> list[list[int]]:
+        """Return the token ids of each window, up to `most` of them, framed by special tokens and led by `prefix`."""
         # Without its last space: where spaces are tokens, the text's first word brings its own.
         before = [*self._before, *(self._plain(prefix.rstrip()) if prefix else ())]
         size = max(1, self._window - len(before) - len(self._after))
-        return [[*before, *window, *self._after] for window in windows.cut(self._plain(text), size)]
+        return [[*before, *window, *self._after] for window in windows.cut(self._plain(text), size, most)]
 
     def _plain(self, text: str) -> Sequence[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids

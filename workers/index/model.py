@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from remembrancer.internal.v1 import tier_pb2
 from remembrancer.store import keys
@@ -14,7 +14,7 @@ BYTES_PER_VALUE = 2  # float16
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An encoder model: its id and the length of its vectors. The id is "" while the store has no model yet."""
+    """An encoder model: its id and the length of its vectors."""
 
     id: str
     dimension: int
@@ -27,23 +27,20 @@ class Model:
         return cls(request.model_id, len(request.query_vector) // BYTES_PER_VALUE)
 
 
+NONE: Final = Model("", 1)
+"""Stands for the store's model while it has none yet, and so no vectors."""
+
+
 class StoreReaders:
-    """Opens partition readers for the model that the store names as current.
+    """Opens partition readers for the model that the store names as current."""
 
-    The store names the model by its id alone. The length of its vectors comes from the queries, which carry both;
-    until the first one comes, `dimension` is taken.
-    """
-
-    def __init__(self, redis: Any, dimension: int) -> None:
-        """Take an asyncio Redis client that returns bytes, and the length of vectors to start from."""
+    def __init__(self, redis: Any) -> None:
+        """Take an asyncio Redis client that returns bytes."""
         self._redis = redis
-        self._dimension = dimension
 
-    async def open(self, seen: Model | None) -> tuple[Model, PartitionReader]:
-        """Return the store's current model and a reader for it; `seen` is the model of the query at hand."""
-        raw = await self._redis.get(keys.CURRENT_MODEL)
-        model_id = raw.decode() if raw else ""
-        if seen is not None and seen.id == model_id:
-            self._dimension = seen.dimension
-        model = Model(model_id, self._dimension)
+    async def open(self) -> tuple[Model, PartitionReader]:
+        """Return the store's current model and a reader for it."""
+        model_id = await self._redis.get(keys.CURRENT_MODEL)
+        dimension = await self._redis.hget(keys.MODELS, model_id) if model_id else None
+        model = Model(model_id.decode(), int(dimension)) if dimension else NONE
         return model, PartitionReader(self._redis, model.id, model.dimension)

@@ -48,8 +48,7 @@ async def _serve(spec: TierSpec[T], settings: TierSettings, threads: int) -> Non
     token = settings.worker_token
     worker_id = settings.worker_id or f"{spec.name}-{socket.gethostname()}"
     with ThreadPoolExecutor(threads, thread_name_prefix="search") as executor:
-        readers = StoreReaders(redis, settings.dimension)
-        puller = Puller(readers, spec.factory, executor, settings.memory_mib * 2**20)
+        puller = Puller(StoreReaders(redis), spec.factory, executor, settings.memory_mib * 2**20)
         servicer = TierServicer(puller, spec.tier, worker_id, spec.search, executor)
 
         def register(target: grpc.aio.Server) -> None:

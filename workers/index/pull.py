@@ -52,8 +52,8 @@ class Index(Protocol):
 class Readers(Protocol):
     """Opens readers for the store's current model."""
 
-    async def open(self, seen: Model | None) -> tuple[Model, PartitionReader]:
-        """Return the current model and a reader for it; `seen` is the model of the query at hand."""
+    async def open(self) -> tuple[Model, PartitionReader]:
+        """Return the current model and a reader for it."""
 
 
 T = TypeVar("T", bound=Index)
@@ -160,7 +160,7 @@ class Puller(Generic[T]):
     async def _brought_up(self, partition: str, model: Model | None) -> T:
         held = self._held.get(partition)
         if held is not None and model not in (None, held.model):
-            current, _ = await self._readers.open(model)
+            current, _ = await self._readers.open()
             if current != held.model:
                 del self._held[partition]
                 held = None
@@ -172,13 +172,13 @@ class Puller(Generic[T]):
             else:
                 self._keep(partition, held)
                 return held.value
-        return await self._load(partition, model)
+        return await self._load(partition)
 
-    async def _load(self, partition: str, model: Model | None) -> T:
+    async def _load(self, partition: str) -> T:
         if time.monotonic() < self._too_large.get(partition, 0.0):
             raise PartitionTooLarge("the partition does not fit into this worker")
         started = time.monotonic()
-        current, reader = await self._readers.open(model)
+        current, reader = await self._readers.open()
         for _ in range(LOAD_ATTEMPTS):
             held = _Held(self._factory(current), current, reader, await reader.head(partition))
             if not held.position:

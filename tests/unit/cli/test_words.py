@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import socket
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +22,7 @@ from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.settings_check import variables
 from remembrancer.cli.local.state import Phase, RoleState, State, write_state
 from remembrancer.cli.status import status
-from remembrancer.cli.up import up
+from remembrancer.cli.up import USUAL_PORT, up, usual_port
 from tests.valkey import until
 
 
@@ -77,6 +79,35 @@ def test_the_settings_of_all_processes_are_known() -> None:
     names = variables()
     assert {"REMEMBRANCER_LISTEN", "REMEMBRANCER_SESSION_RETRIEVALS", "REMEMBRANCER_MODEL"} <= names
     assert {"REMEMBRANCER_MEMORY_MIB", "REMEMBRANCER_DEEP_TARGETS"} <= names
+
+
+def test_another_port_than_the_usual_one_is_told_of() -> None:
+    console, shown = narrow()
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        taken = held.getsockname()[1]
+        assert usual_port(console, running(Phase.STOPPED, f"127.0.0.1:{taken}")) in (USUAL_PORT, 0)
+    assert f"Port {taken} is in use: taking " in shown.getvalue()
+    console, shown = narrow()
+    assert usual_port(console, running(Phase.STOPPED, f"127.0.0.1:{taken}")) == taken
+    assert shown.getvalue() == ""
+
+
+def test_without_the_service_s_packages_the_command_says_where_they_come_from() -> None:
+    program = "import sys; sys.modules['typer'] = None; from remembrancer.cli.__main__ import main; main()"
+    refused = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "typer is missing" in refused.stderr
+    readme = Path(__file__).parents[3].joinpath("README.md").read_text()
+    assert "`pip install --no-deps -r requirements.txt .`" in refused.stderr
+    assert "`pip install --no-deps -r requirements.txt .`" in readme
+
+
+def test_make_lists_its_targets_without_colours_when_nobody_looks() -> None:
+    listed = subprocess.run(["make", "help"], capture_output=True, text=True, cwd=Path(__file__).parents[3], check=True)
+    assert "  status         Show what runs" in listed.stdout
+    assert "\x1b" not in listed.stdout
 
 
 def test_a_second_start_on_another_port_is_refused(folder: DataFolder) -> None:

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.encoder.windows import MAX_WINDOWS, OVERLAP, cut
+from workers.encoder.windows import MAX_QUERY_WINDOWS, MAX_WINDOWS, OVERLAP, cut
 
 
 @given(st.integers(0, 20000), st.integers(1, 512))
@@ -35,3 +35,9 @@ def test_far_more_than_32_windows_are_sampled_evenly() -> None:
     steps = {b[0] - a[0] for a, b in pairwise(windows)}
     assert len(windows) == MAX_WINDOWS
     assert max(steps) - min(steps) <= 1
+
+
+def test_a_query_has_fewer_windows_for_somebody_waits() -> None:
+    windows = cut(range(4096), 254, MAX_QUERY_WINDOWS)
+    assert len(windows) == MAX_QUERY_WINDOWS
+    assert (windows[0][0], windows[-1][-1]) == (0, 4095)

@@ -27,15 +27,13 @@ class FakeStore(PartitionReader):
         self.damaged: set[int] = set()
         self.feed: dict[str, list[FeedEntry]] = {}
         self.current = MODEL
-        self.opened: list[Model] = []
         self.loads = 0
         self.reads = 0
         self.down = False
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def open(self, seen: Model | None) -> tuple[Model, PartitionReader]:
-        self.opened.append(self.current)
+    async def open(self) -> tuple[Model, PartitionReader]:
         return self.current, self
 
     def write(self, n: int, text: str | None, partition: str = "p", op: FeedOp | None = FeedOp.RECORD) -> str:
