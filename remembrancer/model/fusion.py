@@ -8,10 +8,8 @@ from itertools import islice
 from typing import Final
 
 from remembrancer.internal.v1 import tier_pb2
+from remembrancer.model.ranking import BONUS_SHARE, DECIMALS
 from remembrancer.v1 import common_pb2
-
-BONUS_SHARE: Final = 0.05
-"""The most that learned strength and recency add to a score."""
 
 RELEVANCE_FLOOR: Final = 0.3
 """Relevance below which a memory does not count as being about the query at all.
@@ -22,7 +20,6 @@ questions that a statement answers in other words 15 % fall below. multilingual-
 """
 
 ASSOCIATED_MAX: Final = 10
-DIGITS: Final = 4
 
 
 @dataclass(slots=True)
@@ -41,16 +38,16 @@ class Fused:
 
     @property
     def score(self) -> float:
-        """Relevance plus the bonus, which is at most .05."""
-        return round(min(1.0, self.relevance + BONUS_SHARE * min(1.0, max(0.0, self.bonus))), DIGITS)
+        """Relevance plus the bonus, which is at most .05; see `ranking.score`."""
+        return round(self.relevance + BONUS_SHARE * min(1.0, max(0.0, self.bonus)), DECIMALS)
 
 
 def fuse(by_tier: Iterable[tuple[common_pb2.Tier.ValueType, Iterable[tier_pb2.Candidate]]]) -> list[Fused]:
-    """Return each candidate once, by descending relevance, then by N. The tiers share one scale: the higher counts."""
+    """Return each candidate once, by descending score, then by N. The tiers share one scale: the higher counts."""
     found: dict[int, Fused] = {}
     for tier, candidates in by_tier:
         for candidate in candidates:
-            relevance = round(min(1.0, max(0.0, candidate.relevance)), DIGITS)
+            relevance = round(min(1.0, max(0.0, candidate.relevance)), DECIMALS)
             known = found.get(candidate.n)
             if known is None:
                 found[candidate.n] = Fused(
@@ -61,16 +58,11 @@ def fuse(by_tier: Iterable[tuple[common_pb2.Tier.ValueType, Iterable[tier_pb2.Ca
             known.bonus = max(known.bonus, candidate.bonus)
             known.lexical = max(known.lexical, candidate.lexical)
             known.found_by.append(tier)
-    return by_relevance(found.values())
-
-
-def by_relevance(candidates: Iterable[Fused]) -> list[Fused]:
-    """Return candidates by descending relevance, then by N."""
-    return sorted(candidates, key=lambda c: (-c.relevance, c.n))
+    return by_score(found.values())
 
 
 def by_score(candidates: Iterable[Fused]) -> list[Fused]:
-    """Return candidates by descending score, then by N: the order in which they are shown."""
+    """Return candidates by descending score, then by N."""
     return sorted(candidates, key=lambda c: (-c.score, c.n))
 
 
@@ -103,11 +95,11 @@ def associated(
 
     `is_first` is that of `first_kinds`, asked further.
     """
-    apart = (c for c in above(by_relevance(candidates), floor) if c.n not in direct)
+    apart = (c for c in above(by_score(candidates), floor) if c.n not in direct)
     return list(islice((c for c in apart if is_first(c.n)), ASSOCIATED_MAX))
 
 
 def confidence(candidates: Sequence[Fused]) -> float:
     """Return a number from 0 (nothing found) to below 1 that grows with the best relevance."""
     best = max((c.relevance for c in candidates), default=0.0)
-    return round(best / (best + 0.25), DIGITS)
+    return round(best / (best + 0.25), DECIMALS)

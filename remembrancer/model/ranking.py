@@ -63,6 +63,9 @@ RECENT_DAYS: Final = 90.0
 RECENCY_FLOOR: Final = 0.02
 """Recency of a memory from after `as_of`: not favoured, but still dated."""
 
+BONUS_SHARE: Final = 0.05
+"""The most that learned strength and recency add to a score."""
+
 LEARNED_SHARE: Final = 0.6
 """Of the bonus: what feedback taught; the rest is recency."""
 
@@ -126,6 +129,11 @@ def recency(age_days: Values, uncertain: NDArray[np.bool_]) -> Values:
     """Return 0..1 by age against `as_of`, negative for later ones; 0 where the time is uncertain."""
     fresh = 1 / (1 + np.maximum(age_days, 0.0) / RECENT_DAYS)
     return np.where(uncertain, 0.0, np.maximum(np.where(age_days < 0, 0.0, fresh), RECENCY_FLOOR))
+
+
+def score(relevance: Values, extra: Values) -> Values:
+    """Return relevance plus the weighed `bonus`, 0..1.05, rounded: what orders memories."""
+    return np.round(relevance + BONUS_SHARE * extra, DECIMALS)
 
 
 def bonus(learned: Values, recent: Values) -> Values:

@@ -176,10 +176,14 @@ class PartitionStore:
         except (RedisError, OSError) as error:
             raise StoreUnavailable("the store cannot be reached") from error
 
+    async def ping(self) -> None:
+        """Return once the store has answered. Errors: those of its client."""
+        await self._redis.ping()
+
     async def reachable(self) -> bool:
         """Return whether the store answers."""
         try:
-            await self._redis.ping()
+            await self.ping()
         except (RedisError, OSError):
             return False
         return True

@@ -600,7 +600,9 @@ class Hit(_message.Message):
     msg_id: _builtins.str
     """The sender's id of a turn."""
     score: _builtins.float
-    """`relevance` plus a bonus of at most .05 for learned strength and recency; orders the lists. Rounded to 1e-4."""
+    """`relevance` plus a bonus of at most .05 for learned strength and recency: 0..1.05. It orders memories, also before
+    `top_k` cuts them. Rounded to 1e-4.
+    """
     relevance: _builtins.float
     """How well it fits the query: 0..1 on one absolute scale for all lists and tiers. Identical text is about 1, an
     off-topic query scores low on any store. `min_score` tests this. Rounded to 1e-4.

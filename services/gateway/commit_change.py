@@ -10,6 +10,7 @@ from remembrancer.model import learning
 from remembrancer.model.axes import for_write
 from remembrancer.model.clock import from_ms
 from remembrancer.model.trajectory import narrates
+from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.reader import FeedOp
@@ -140,7 +141,7 @@ class Closing:
         """Give the session's outcome to the uses it made of procedures."""
         keys = change.keys
         for n, raw in self._before.used.items():
-            learned = store_pb2.Learned.FromString(raw or b"")
+            learned = decode.learned(raw)
             if learning.settle_uses(learned, self._session.id, self._outcome):
                 change.require_same("learned", keys.learned, str(n), raw)
                 change.write("HSET", keys.learned, str(n), learned.SerializeToString(deterministic=True))
@@ -169,8 +170,7 @@ class Closing:
         return record
 
     def _stored(self, n: int) -> store_pb2.Record | None:
-        raw = self._before.records.get(n)
-        return store_pb2.Record.FromString(raw) if raw is not None else None
+        return decode.record(self._before.records.get(n))
 
     def _new(self, kind: store_pb2.RecordKind.ValueType) -> store_pb2.Record:
         now = from_ms(self._before.now_ms)

@@ -7,6 +7,7 @@ from typing import Final
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import bounded, counted
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.v1 import contents_pb2
 from services.gateway.calls import Call
@@ -37,7 +38,7 @@ async def get_contents(
     )
     response, left = contents_pb2.GetContentsResponse(), BUDGET
     for (memory_id, (kind, n)), raw, count, waiting in zip(wanted.items(), *snapshot.answers, strict=True):
-        record = store_pb2.Record.FromString(raw) if raw is not None else None
+        record = decode.record(raw)
         procedure = kind == store_pb2.RECORD_KIND_PROCEDURE
         if record is None or procedure or record.suppressed or not named_by(kind, record) or not view.sees(record):
             response.missing.append(memory_id)

@@ -47,6 +47,10 @@ class EncodedTexts:
     unrelated_cosine: float = 0.0
 
 
+class TextRefused(EncoderUnavailable):
+    """The encoder is up and will never take one of these texts."""
+
+
 class Encoder:
     """Embeds and analyses texts; what cannot be embedded is still analysed."""
 
@@ -104,6 +108,8 @@ class Encoder:
                 return response
             except grpc.aio.AioRpcError as error:
                 self._log.warning("encoder call failed", code=error.code().name)
+                if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
+                    raise TextRefused("the encoder refuses a text") from error
         raise EncoderUnavailable("texts cannot be embedded right now")
 
 

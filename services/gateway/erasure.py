@@ -15,6 +15,7 @@ from remembrancer.model.clock import from_ms
 from remembrancer.model.ids import parse_session
 from remembrancer.model.selection import Selection
 from remembrancer.model.speakers import names_of
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
@@ -95,11 +96,12 @@ async def _chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasure) 
     if not ns:
         return change
     raws = (await parts.store.read(("HMGET", keys.records, *(str(n) for n in ns)))).answers[0]
-    present = {n: store_pb2.Record.FromString(raw) for n, raw in zip(ns, raws, strict=True) if raw is not None}
+    # What cannot be read any more belongs to a whole scope, and to no selection.
+    present = {n: decode.record(raw) or store_pb2.Record() for n, raw in zip(ns, raws, strict=True) if raw is not None}
     records = {n: record for n, record in present.items() if _meant(erasure, record)}
     found = {n: raw for n, raw in zip(ns, raws, strict=True) if n in records}
     for n, raw in (await _episodes(parts, keys, records)).items():
-        episode = store_pb2.Record.FromString(raw)
+        episode = decode.record(raw) or store_pb2.Record()
         left = [member for member in episode.members if member not in records]
         if n in records or len(left) == len(episode.members):
             continue
@@ -121,7 +123,7 @@ def _meant(erasure: store_pb2.Erasure, record: store_pb2.Record) -> bool:
     if erasure.WhichOneof("target") != "bounds":
         return True
     bounds = erasure.bounds
-    return Selection(
+    return bool(record.kind) and Selection(
         bounds.axes,
         bounds.any_agent,
         frozenset(bounds.kinds),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import ScopeKey, parse_scope
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway.calls import Call
@@ -71,7 +71,7 @@ async def _records(
         ("HMGET", keys.counts, *fields),
     )
     return [
-        (n, outgoing(n, store_pb2.Record.FromString(raw), vectors or b"", learned, int(count or 0), scope))
+        (n, outgoing(n, record, vectors or b"", learned, int(count or 0), scope))
         for n, raw, vectors, learned, count in zip(ns, *snapshot.answers, strict=True)
-        if raw is not None
+        if (record := decode.record(raw)) is not None
     ]

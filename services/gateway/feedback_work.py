@@ -9,6 +9,7 @@ from remembrancer.model import learning, ledger
 from remembrancer.model.errors import RetrievalNotFound
 from remembrancer.model.ids import RetrievalRef, SessionRef, parse_record
 from remembrancer.runtime.status import to_status
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.reader import FeedOp
 from remembrancer.store.sessions import Retention, StoredState, require_open, touch
@@ -109,8 +110,7 @@ class Work:
             change.write("PEXPIRE", key, retention.idle_ms + retention.kept_ms)
 
     def _lookup(self, n: int) -> store_pb2.Record | None:
-        raw = self._before.records.get(n)
-        return self._staled.get(n) or (store_pb2.Record.FromString(raw) if raw is not None else None)
+        return self._staled.get(n) or decode.record(self._before.records.get(n))
 
     def _learn(self, ref: RetrievalRef, row: ledger.RowChange, applied: session_pb2.AppliedFeedback) -> None:
         n = ledger.number_of(row.target)
@@ -171,5 +171,5 @@ class Work:
 
     def _learning(self, n: int) -> store_pb2.Learned:
         if n not in self._learned:
-            self._learned[n] = store_pb2.Learned.FromString(self._before.learned.get(n) or b"")
+            self._learned[n] = decode.learned(self._before.learned.get(n))
         return self._learned[n]

@@ -12,6 +12,7 @@ from remembrancer.model.ids import new_token
 from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
 from remembrancer.model.selection import Selection
 from remembrancer.model.text import request_id, require
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.reader import FeedOp
@@ -149,8 +150,8 @@ async def _suppress(
 
 
 def _hide(change: Change, n: int, raw: bytes, selection: Selection | None) -> bool:
-    record = store_pb2.Record.FromString(raw)
-    if record.suppressed or (selection is not None and not selection.matches(record)):
+    record = decode.record(raw)
+    if record is None or record.suppressed or (selection is not None and not selection.matches(record)):
         return False
     record.suppressed = True
     record.status = common_pb2.MEMORY_STATUS_STALE

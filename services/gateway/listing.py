@@ -8,6 +8,7 @@ from typing import Final
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import parse_scope
 from remembrancer.model.selection import Selection
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.assembly import PREVIEW
@@ -69,9 +70,9 @@ async def _chunk(parts: Parts, keys: PartitionKeys, ns: Sequence[int]) -> list[t
         ("HMGET", keys.records, *fields), ("HMGET", keys.counts, *fields), ("SMISMEMBER", keys.unembedded, *fields)
     )
     return [
-        (n, store_pb2.Record.FromString(raw), int(count or 0), bool(waiting))
+        (n, record, int(count or 0), bool(waiting))
         for n, raw, count, waiting in zip(ns, *snapshot.answers, strict=True)
-        if raw is not None
+        if (record := decode.record(raw)) is not None
     ]
 
 

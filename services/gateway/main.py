@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from remembrancer.store.connection import connect
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
+from remembrancer.store.waiting import until_reachable
 from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
 from services.gateway.answer import Answerer
 from services.gateway.counters import RecallCounters
@@ -32,7 +34,6 @@ from services.gateway.servicers import MemoryServicer, RecallServicer, SessionSe
 from services.gateway.settings import GatewaySettings, targets
 from services.gateway.tiers import TierWorkers
 from services.gateway.tokens import TokenCounter
-from services.gateway.waiting import until_reachable
 
 READ_SECONDS = 5.0
 WRITE_SECONDS = 60.0
@@ -73,7 +74,9 @@ async def _serve(settings: GatewaySettings) -> None:
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(MemoryServicer(parts), server)
 
     async def can_recall() -> bool:
-        return await parts.store.reachable() and any([await tier.answers() for tier in parts.tiers.values()])
+        return await parts.store.reachable() and any(
+            await asyncio.gather(*(tier.answers() for tier in parts.tiers.values()))
+        )
 
     await serve(
         settings,
@@ -84,7 +87,7 @@ async def _serve(settings: GatewaySettings) -> None:
             "remembrancer.v1.MemoryService": parts.store.reachable,
         },
         register=register,
-        ready=partial(until_reachable, parts.store),
+        ready=partial(until_reachable, parts.store.ping),
         interceptors=chain(
             max_in_flight=settings.max_in_flight,
             default_deadline=READ_SECONDS,

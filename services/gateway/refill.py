@@ -7,12 +7,14 @@ from typing import Final
 
 import structlog
 
-from remembrancer.internal.v1 import encoder_pb2, store_pb2
+from remembrancer.internal.v1 import encoder_pb2
 from remembrancer.model.errors import EncoderUnavailable, StoreUnavailable, WriteNotDurable
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
+from services.gateway.encoding import EncodedTexts, TextRefused
 from services.gateway.parts import Parts
 
 PAUSE: Final = 1.0
@@ -59,11 +61,17 @@ async def refill_partition(parts: Parts, partition: str) -> int:
 async def _refill(parts: Parts, keys: PartitionKeys, names: list[str]) -> int:
     snapshot = await parts.store.read(("HMGET", keys.records, *names))
     raw = dict(zip(names, snapshot.answers[0], strict=True))
-    present = {name: store_pb2.Record.FromString(value) for name, value in raw.items() if value is not None}
-    encoded = await parts.encoder.embed(
-        [(record.content, "") for record in present.values()], encoder_pb2.LANE_WRITE, ENCODE_SECONDS
-    )
-    texts = dict(zip(present, encoded.texts, strict=True))
+    present = {name: found for name, value in raw.items() if (found := decode.record(value)) is not None}
+    try:
+        encoded = await parts.encoder.embed(
+            [(record.content, "") for record in present.values()], encoder_pb2.LANE_WRITE, ENCODE_SECONDS
+        )
+    except TextRefused:
+        if len(names) > 1:
+            return sum([await _refill(parts, keys, [name]) for name in names])
+        encoded = EncodedTexts("", 0, [])
+    # A record that is gone, unreadable or refused leaves the set without a vector: it is found by words, if at all.
+    texts = dict(zip(present, encoded.texts, strict=False))
     done = 0
     for name in names:
         change = Change(keys)

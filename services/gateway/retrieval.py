@@ -8,6 +8,7 @@ from typing import Any
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.speakers import candidates
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.v1 import common_pb2
@@ -56,10 +57,10 @@ async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPla
     fields = [str(n) for n in ns]
     snapshot = await parts.store.read(("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields))
     records, learned = snapshot.answers
-    present = ((n, store_pb2.Record.FromString(raw)) for n, raw in zip(ns, records, strict=True) if raw is not None)
+    present = [(n, decode.record(raw)) for n, raw in zip(ns, records, strict=True)]
     return Texts(
-        {n: record for n, record in present if not record.suppressed},
-        {n: store_pb2.Learned.FromString(raw) for n, raw in zip(ns, learned, strict=True) if raw is not None},
+        {n: record for n, record in present if record is not None and not record.suppressed},
+        {n: decode.learned(raw) for n, raw in zip(ns, learned, strict=True)},
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import SCOPE_LENGTH, parse_scope
 from remembrancer.model.text import bounded
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.calls import Call
@@ -35,8 +36,9 @@ async def get_scope(parts: Parts, request: listing_pb2.GetScopeRequest, call: Ca
     for lowest in range(1, last + 1, CHUNK):
         fields = [str(n) for n in range(lowest, min(lowest + CHUNK, last + 1))]
         for raw in (await parts.store.read(("HMGET", keys.records, *fields))).answers[0]:
-            if raw is not None:
-                _count(store_pb2.Record.FromString(raw), active, tally)
+            record = decode.record(raw)
+            if record is not None:
+                _count(record, active, tally)
     return listing_pb2.GetScopeResponse(
         path=scope.path,
         scope_known=last > 0,

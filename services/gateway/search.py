@@ -22,6 +22,7 @@ from remembrancer.model.duplicates import Kinds
 from remembrancer.model.errors import EncoderUnavailable, RemembrancerError, TiersUnavailable
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import PartitionStore, Read
 from remembrancer.store.reader import decode_vectors
@@ -216,12 +217,11 @@ class Searcher:
         if encoded.model_id:
             reads.append(("HMGET", keys.vectors(encoded.model_id), *fields))
         snapshot = await self._store.read(*reads)
-        for n, record, learned in zip(ns, snapshot.answers[0], snapshot.answers[1], strict=True):
-            parsed = store_pb2.Record.FromString(record) if record is not None else None
-            if parsed is not None and not parsed.suppressed:
-                found.records[n] = parsed
-            if learned is not None:
-                found.learned[n] = store_pb2.Learned.FromString(learned)
+        for n, raw_record, raw_learned in zip(ns, snapshot.answers[0], snapshot.answers[1], strict=True):
+            record = decode.record(raw_record)
+            if record is not None and not record.suppressed:
+                found.records[n] = record
+                found.learned[n] = decode.learned(raw_learned)
         raw = snapshot.answers[2] if encoded.model_id else []
         decoded = ((n, decode_vectors(vectors, encoded.dimension)[0]) for n, vectors in zip(ns, raw, strict=False))
         return {n: vectors for n, vectors in decoded if vectors is not None}

@@ -33,6 +33,7 @@ _TEXTS: Final[dict[type[RemembrancerError], str]] = {
     TierUnreachable: "the tier cannot be reached",
 }
 WARM_SECONDS: Final = 2.0
+STATUS_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,15 @@ class TierWorkers:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         failure: RemembrancerError = TierUnreachable(_TEXTS[TierUnreachable])
-        for worker in self._order(request.partition):
+        workers = self._order(request.partition)
+        for position, worker in enumerate(workers):
             left = end - loop.time()
             if left <= 0:
                 raise TierLate(_TEXTS[TierLate])
+            # One that hangs must leave time for another to answer.
+            share = left if position == len(workers) - 1 else left / 2
             try:
-                return await worker.stub.Search(request, timeout=left)
+                return await worker.stub.Search(request, timeout=share)
             except grpc.aio.AioRpcError as error:
                 failure = _failure(error)
                 self._log.warning("tier call failed", tier=self._name, code=error.code().name, reason=reason_of(error))
@@ -72,13 +76,7 @@ class TierWorkers:
 
     async def answers(self) -> bool:
         """Return whether any worker answers at all."""
-        for worker in self._workers:
-            try:
-                await worker.stub.GetStatus(tier_pb2.GetStatusRequest(), timeout=1.0)
-            except grpc.aio.AioRpcError:
-                continue
-            return True
-        return False
+        return any(await asyncio.gather(*(_answers(worker) for worker in self._workers)))
 
     def warm(self, partition: str, head: str) -> None:
         """Tell the partition's worker about a new head and do not wait: it catches up before somebody asks."""
@@ -97,6 +95,14 @@ class TierWorkers:
     def _order(self, partition: str) -> list[_Worker]:
         """Return the workers by rendezvous hash: each partition has its own fixed order."""
         return sorted(self._workers, key=lambda w: hashlib.sha256(f"{partition}|{w.target}".encode()).digest())
+
+
+async def _answers(worker: _Worker) -> bool:
+    try:
+        await worker.stub.GetStatus(tier_pb2.GetStatusRequest(), timeout=STATUS_SECONDS)
+    except grpc.aio.AioRpcError:
+        return False
+    return True
 
 
 def _failure(error: grpc.aio.AioRpcError) -> RemembrancerError:

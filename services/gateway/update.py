@@ -12,6 +12,7 @@ from remembrancer.model.errors import Conflict, InvalidField, MemoryNotFound
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.selection import Selection
 from remembrancer.model.text import request_id, require
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.store.partition import Applied, Replayed
@@ -53,7 +54,7 @@ async def find(parts: Parts, keys: PartitionKeys, memory_id: str, view: Selectio
         ("HGET", keys.records, str(n)), ("SISMEMBER", keys.unembedded, str(n)), ("HGET", keys.meta, "n")
     )
     raw, unembedded, _ = snapshot.answers
-    record = store_pb2.Record.FromString(raw) if raw is not None else None
+    record = decode.record(raw)
     if record is None or not named_by(kind, record) or not view.sees(record) or (record.suppressed and not hidden):
         raise MemoryNotFound(memory_id[:AXIS_LENGTH])
     return Stored(n, raw, record, bool(unembedded))

@@ -14,6 +14,7 @@ from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import Conflict
 from remembrancer.model.ids import SessionRef, record_id
 from remembrancer.model.scope import ScopeKey
+from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change, Numbers
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.partition import Applied, Read, Replayed
@@ -171,9 +172,10 @@ async def _read(
     if ns:
         fields = [str(number) for number in ns]
         found = await parts.store.read(("HMGET", keys.records, *fields), ("SMISMEMBER", keys.unembedded, *fields))
-        for number, record, waiting in zip(ns, *found.answers, strict=True):
+        for number, raw_record, waiting in zip(ns, *found.answers, strict=True):
+            record = decode.record(raw_record)
             if record is not None:
-                state.stored[number] = store_pb2.Record.FromString(record)
+                state.stored[number] = record
             if waiting:
                 state.unembedded.add(number)
     return state

@@ -29,7 +29,7 @@ FINGERPRINT_BYTES: Final = 100
 class DirectResult:
     """What the direct search found.
 
-    `candidates` by descending relevance (rounded to 1e-4), then by N; `any_live`: whether the partition holds live
+    `candidates` by descending score (rounded to 1e-4), then by N; `any_live`: whether the partition holds live
     records at all, whatever the filter.
     """
 

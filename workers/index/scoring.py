@@ -37,15 +37,19 @@ DAY_US: Final = 86_400_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Slots by descending relevance, 0..1, rounded, then by N; `similar` is how alike each is to the query, -1..1."""
+    """Slots by descending score, then by N.
+
+    `relevance` and `bonus`, 0..1 and rounded, make up the score; `similar` is how alike each is to the query, -1..1.
+    """
 
     slots: Slots
     relevance: NDArray[np.float64]
+    bonus: NDArray[np.float64]
     similar: NDArray[np.float64]
 
     def taken(self, places: list[int] | NDArray[np.int64]) -> Scored:
         """Return the entries at these places, in this order."""
-        return Scored(self.slots[places], self.relevance[places], self.similar[places])
+        return Scored(self.slots[places], self.relevance[places], self.bonus[places], self.similar[places])
 
 
 class Scorer:
@@ -77,7 +81,7 @@ class Scorer:
         self._named = table.speakers(list(request.speakers))
 
     def best(self, depth: int) -> list[tier_pb2.Candidate]:
-        """Return the best `depth` candidates, by descending relevance, then by N, near-duplicates behind all others.
+        """Return the best `depth` candidates, by descending score, then by N, near-duplicates behind all others.
 
         While fewer than `depth` of the candidates are the first of their kind, it looks further.
         """
@@ -115,8 +119,9 @@ class Scorer:
             self._dated[slots],
         )
         relevance[self._same[slots]] = 1.0
-        order = np.lexsort((self._table.n.values[slots], -relevance))
-        return Scored(slots, relevance, similar[slots]).taken(order)
+        bonus = self._bonus(slots)
+        order = np.lexsort((self._table.n.values[slots], -ranking.score(relevance, bonus)))
+        return Scored(slots, relevance, bonus, similar[slots]).taken(order)
 
     def _kinds(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
         """Return the places of the first of each kind, up to `wanted` of them, and of the copies met on the way."""
@@ -137,7 +142,7 @@ class Scorer:
         columns = (
             self._table.n.values[slots],
             scored.relevance,
-            self._bonus(slots),
+            scored.bonus,
             scored.similar,
             self._words.alone[slots],
         )

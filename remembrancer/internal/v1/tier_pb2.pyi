@@ -262,7 +262,9 @@ class SearchResponse(_message.Message):
     """Whether the partition holds live records at all."""
     @_builtins.property
     def direct(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
-        """Direct candidates by descending relevance, then by N; near-duplicates of better ones behind all others."""
+        """Direct candidates by descending score (remembrancer.model.ranking.score), then by N; near-duplicates of better ones
+        behind all others.
+        """
 
     @_builtins.property
     def associated(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
