@@ -1,4 +1,4 @@
-"""`make bench-quality`: how well recall finds the turns that answer a question.
+"""`make bench-quality`: how well recall finds the turns that answer, and how honest probable answers are.
 
 Starts the five processes in a temporary folder and talks to them through the public API only; the name of the encoder's
 model is read from the store.
@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench import report
-from bench.conversation_run import Asked, run
+from bench.conversation_run import Asked, run, run_left_out, steps
 from bench.dataset import Conversation, DatasetError, load
 from remembrancer.cli.display import show_failure
 from remembrancer.cli.local.service import LocalService
@@ -40,7 +40,7 @@ def quality(
     out: Annotated[Path, typer.Option(help="JSON file to write.")],
     mode: Annotated[Mode, typer.Option(help="Which tiers are asked.")] = Mode.ACTIVE,
 ) -> None:
-    """Measure nDCG@10 and Recall of every question of a folder of conversations."""
+    """Measure nDCG@10, Recall and the calibration of probable answers on a folder of conversations."""
     console = Console()
     try:
         conversations = load(data)
@@ -68,9 +68,9 @@ def _ask_all(console: Console, address: str, conversations: list[Conversation], 
     asked: list[Asked] = []
     with Client.connect(address) as client, Progress(*columns, console=console) as progress:
         for conversation in conversations:
-            total = len(conversation.turns) + len(conversation.questions)
-            task = progress.add_task(conversation.id, total=total)
-            asked += run(client, conversation, mode, lambda task=task: progress.advance(task))  # type: ignore[misc]
+            task = progress.add_task(conversation.id, total=steps(conversation))
+            for ask in (run, run_left_out):
+                asked += ask(client, conversation, mode, lambda task=task: progress.advance(task))  # type: ignore[misc]
     return asked
 
 

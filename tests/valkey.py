@@ -98,6 +98,10 @@ class Cluster:
         self.replicas = [self._node(folder / f"replica-{i}") for i in range(replicas)]
         self.url = self.primaries[0].url
 
+    def client(self) -> Any:
+        """Return a client that follows redirects."""
+        return redis.RedisCluster.from_url(self.url, socket_timeout=5)
+
     @property
     def nodes(self) -> Sequence[Valkey]:
         return [*self.primaries, *self.replicas]

@@ -9,6 +9,7 @@ from typing import Final
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.ids import number_of, record_id
 from remembrancer.v1 import common_pb2, recall_pb2
+from services.gateway.answer import show_answer
 from services.gateway.evidence import evidence_of
 from services.gateway.procedures import procedure_of
 from services.gateway.timeline import timeline
@@ -60,8 +61,8 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
         scope_known=plan.scope_known,
         warnings=plan.warnings,
         more_available=plan.more_available,
-        probable_answer_reason=recall_pb2.PROBABLE_ANSWER_REASON_NOT_ENABLED,
     )
+    show_answer(plan.answer, response)
     if plan.include_timeline:
         response.timeline = timeline((*hits.turns, *hits.observations))
     if plan.HasField("active_tier_error"):

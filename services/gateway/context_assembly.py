@@ -35,6 +35,9 @@ def context_response(
             response.full_content_budget_chars = FULL_BUDGET
     memories = [_message(hit, texts.records[hit.n], whole=i < whole) for i, hit in enumerate(shown)]
     response.messages.extend(in_order([*memories, *echoes(request.external_context)]))
+    for message in response.messages:
+        if response.probable_answer.id and message.memory.memory_id == response.probable_answer.id:
+            response.probable_answer.text = message.content
     roles = filter_only_roles(request.external_context)
     if roles:
         response.context_filter_only.roles.extend(roles)

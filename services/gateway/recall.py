@@ -98,6 +98,7 @@ async def recall(parts: Parts, request: recall_pb2.RecallRequest, call: Call) ->
     found = await parts.searcher.search(question(request, checked, opening), call.seconds_left)
     retrieval = new_retrieval(opening.keys.partition, opening.ref)
     plan = await plan_of(parts, request, checked, opening, found, retrieval)
+    answer_into(plan, parts, request, checked, opening, found, call)
     entry = store_pb2.Retrieval(
         caller=call.caller,
         origin=session_pb2.RETRIEVAL_ORIGIN_RECALL,
@@ -225,6 +226,21 @@ async def plan_of(
     if opening.project is not None:
         plan.resolved_project_id = opening.project
     return plan
+
+
+def answer_into(
+    plan: store_pb2.RecallPlan,
+    parts: Parts,
+    request: recall_pb2.RecallRequest,
+    checked: Checked,
+    opening: Opening,
+    found: Found,
+    call: Call,
+) -> None:
+    """Put the probable answer into the plan, unless the caller wants none."""
+    if request.probable_answer or not request.HasField("probable_answer"):
+        speakers = opening.seen.speakers
+        plan.answer.CopyFrom(parts.answerer.plan(checked.query, speakers, plan.as_of, found, call.seconds_left))
 
 
 async def enter(

@@ -21,7 +21,7 @@ from services.gateway.context_search import Wanted, search_in_context
 from services.gateway.limits import NAME_LENGTH, TOP_K_MAX, whole_number
 from services.gateway.parts import Parts
 from services.gateway.plan import exposed
-from services.gateway.recall import Opening, check, count_recall, enter, open_recall, plan_of, question
+from services.gateway.recall import Opening, answer_into, check, count_recall, enter, open_recall, plan_of, question
 from services.gateway.retrieval import texts_for
 
 RPC: Final = "RecallWithContext"
@@ -57,6 +57,8 @@ async def recall_with_context(parts: Parts, request: Request, call: Call) -> Res
         gate_fallback=answer.gate_fallback,
     )
     plan.recall.tokens_in += parts.tokens.count(entry.content for entry in request.external_context)
+    if limit and not recent:
+        answer_into(plan.recall, parts, plain, checked, opening, answer.found, call)
     if answer.degraded:
         plan.degraded_advisory = await degraded_advisory(parts, opening.keys, call.caller, request.session_key)
     entry = store_pb2.Retrieval(

@@ -84,6 +84,17 @@ def test_p3_p4_the_oldest_of_many_is_found_whatever_the_limit(ask: Ask, write: W
         assert max(answer.messages, key=lambda m: m.memory.score).content == target
 
 
+def test_the_probable_answer_is_one_of_the_messages(ask: Ask, write: Write) -> None:
+    write("The ferry to the island leaves at seven.", OFF_TOPIC)
+    question = "when does the ferry to the island leave?"
+    answer = ask(question)
+    assert answer.probable_answer.id in ids(answer)
+    assert answer.probable_answer.text in texts(answer)
+    silent = ask(question, probable_answer=False)
+    assert silent.probable_answer_reason == recall_pb2.PROBABLE_ANSWER_REASON_NOT_ENABLED
+    assert texts(silent) == texts(answer)
+
+
 def test_the_gate_drops_what_is_off_topic_and_relaxing_halves_it(ask: Ask, write: Write) -> None:
     write("The ferry to the island leaves at seven.", OFF_TOPIC)
     answer = ask("when does the ferry to the island leave?")

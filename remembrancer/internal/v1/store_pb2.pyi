@@ -675,6 +675,7 @@ class RecallPlan(_message.Message):
     INCLUDE_TIMELINE_FIELD_NUMBER: _builtins.int
     TOKENS_IN_FIELD_NUMBER: _builtins.int
     RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
     retrieval_id: _builtins.str
     """The retrieval."""
     mode: _recall_pb2.RecallMode.ValueType
@@ -721,6 +722,10 @@ class RecallPlan(_message.Message):
     def deep_tier_error(self) -> _status_pb2.Status:
         """See RecallResponse."""
 
+    @_builtins.property
+    def answer(self) -> Global___PlannedAnswer:
+        """The probable answer, or why there is none; unset = it was not asked for."""
+
     def __init__(
         self,
         *,
@@ -740,16 +745,75 @@ class RecallPlan(_message.Message):
         include_timeline: _builtins.bool = ...,
         tokens_in: _builtins.int = ...,
         resolved_project_id: _builtins.str | None = ...,
+        answer: Global___PlannedAnswer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "as_of", b"as_of", "deep_tier_error", b"deep_tier_error", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "answer", b"answer", "as_of", b"as_of", "deep_tier_error", b"deep_tier_error", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "as_of", b"as_of", "confidence", b"confidence", "deep_tier_error", b"deep_tier_error", "entities", b"entities", "evidence_mode", b"evidence_mode", "hits", b"hits", "include_timeline", b"include_timeline", "mode", b"mode", "more_available", b"more_available", "procedures", b"procedures", "resolved_project_id", b"resolved_project_id", "retrieval_id", b"retrieval_id", "scope_known", b"scope_known", "tokens_in", b"tokens_in", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "answer", b"answer", "as_of", b"as_of", "confidence", b"confidence", "deep_tier_error", b"deep_tier_error", "entities", b"entities", "evidence_mode", b"evidence_mode", "hits", b"hits", "include_timeline", b"include_timeline", "mode", b"mode", "more_available", b"more_available", "procedures", b"procedures", "resolved_project_id", b"resolved_project_id", "retrieval_id", b"retrieval_id", "scope_known", b"scope_known", "tokens_in", b"tokens_in", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
     _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_project_id) -> _WhichOneofReturnType__resolved_project_id | None: ...
 
 Global___RecallPlan: _TypeAlias = RecallPlan  # noqa: Y015
+
+@_typing.final
+class PlannedAnswer(_message.Message):
+    """PlannedAnswer is a probable answer without its text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    QUESTION_TIME_FIELD_NUMBER: _builtins.int
+    CHOICES_FIELD_NUMBER: _builtins.int
+    reason: _recall_pb2.ProbableAnswerReason.ValueType
+    """Why there is none; UNSPECIFIED when there are choices."""
+    question_time: _recall_pb2.QuestionTime.ValueType
+    """See ProbableAnswer."""
+    @_builtins.property
+    def choices(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedChoice]:
+        """The chosen record, then up to two alternatives."""
+
+    def __init__(
+        self,
+        *,
+        reason: _recall_pb2.ProbableAnswerReason.ValueType = ...,
+        question_time: _recall_pb2.QuestionTime.ValueType = ...,
+        choices: _abc.Iterable[Global___PlannedChoice] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choices", b"choices", "question_time", b"question_time", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedAnswer: _TypeAlias = PlannedAnswer  # noqa: Y015
+
+@_typing.final
+class PlannedChoice(_message.Message):
+    """PlannedChoice is one record that may answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    N_FIELD_NUMBER: _builtins.int
+    PROBABILITY_FIELD_NUMBER: _builtins.int
+    n: _builtins.int
+    """The record; one of the planned hits."""
+    probability: _builtins.float
+    """See ProbableAnswer."""
+    def __init__(
+        self,
+        *,
+        n: _builtins.int = ...,
+        probability: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["n", b"n", "probability", b"probability"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedChoice: _TypeAlias = PlannedChoice  # noqa: Y015
 
 @_typing.final
 class PlannedHit(_message.Message):

@@ -1,4 +1,4 @@
-"""Further gateways over the shared service, and a look into its store."""
+"""The shared service and one over a cluster, further gateways, and a look into the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
 from remembrancer.model.ids import SessionRef, parse_session
 from remembrancer.store.keys import PartitionKeys
-from tests.gateway import Gateway
+from tests.cluster_service import ClusterService, cluster_service
+from tests.gateway import Gateway, Service
 
 pytest.register_assert_rewrite("tests.integration.sessions.ledger_machine")
 
@@ -22,18 +23,51 @@ IDLE_SECONDS = 1.0
 DAY_MS = 86_400_000
 
 
+@pytest.fixture(scope="session", params=["single", "cluster"])
+def service(
+    service: LocalService, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """Run each test over one store, and over a cluster: in the short form only those marked `essential`."""
+    if request.param == "single":
+        yield service
+    else:
+        with cluster_service(service, tmp_path_factory.mktemp("cluster")) as running:
+            yield running
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most tests over the cluster to the long form."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        over_cluster = callspec is not None and callspec.params.get("service") == "cluster"
+        if over_cluster and item.get_closest_marker("essential") is None:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
-def hasty(service: LocalService) -> Iterator[Client]:
+def client(service: Service) -> Iterator[Client]:
+    """A client that fails at once."""
+    with Client.connect(service.address, attempts=1) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def hasty(service: Service) -> Iterator[Client]:
     """A client of a gateway whose sessions expire after a second."""
     with Gateway(service, session_idle_seconds="1") as gateway, gateway.client() as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def stored(service: LocalService) -> Iterator[Any]:
-    """A plain client of the shared service's store."""
-    with redis.Redis.from_url(service.plan.store_url) as client:
-        yield client
+def stored(service: Service) -> Iterator[Any]:
+    """A plain client of the service's store."""
+    if isinstance(service, ClusterService):
+        with service.cluster.client() as client:
+            yield client
+    else:
+        with redis.Redis.from_url(service.plan.store_url) as single:
+            yield single
 
 
 Age = Callable[[str, float], None]

@@ -34,6 +34,7 @@ def test_s5_cold_start(client: Client, scope: str) -> None:
     assert opened.usage.tokens_out == 0
 
 
+@pytest.mark.essential
 def test_what_is_relevant_to_task_or_goal_comes_with_the_session(client: Client, scope: str) -> None:
     client.remember([memory("fact", KILN), memory("fact", "Glazed bowls need two firings.")], scope=scope)
     opened = activate(client, scope)
@@ -76,6 +77,7 @@ def test_a_scope_whose_memories_are_all_stale_still_opens(
     assert hits(again) == []
 
 
+@pytest.mark.essential
 def test_s36_a_conversation_goes_on(client: Client, scope: str) -> None:
     first = activate(client, scope)
     second = activate(client, scope, continuity_id=first.continuity_id)
@@ -104,6 +106,7 @@ def test_s36_a_continuity_id_of_another_scope_is_unknown_here(client: Client, sc
     assert refused.value.violations[0].field == "continuity_id"
 
 
+@pytest.mark.essential
 def test_s41_a_name_like_another_scope_s_is_mentioned_on_cold_start_only(client: Client, scope: str) -> None:
     client.remember([memory("fact", KILN)], scope=f"{scope}-my_repo")
     near = f"{scope}-My-Repo"

@@ -9,10 +9,10 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
-from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, ClientError, FeedbackIncompleteError, InvalidArgument, calls, memory, turn
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.v1 import common_pb2, errors_pb2, recall_pb2, session_pb2
+from tests.gateway import Service
 from tests.integration.sessions.conftest import keys_of
 from tests.service import OpenSession, Session, hits
 
@@ -40,6 +40,7 @@ def episodes(session: Session) -> list[recall_pb2.Hit]:
     return hits(answer)
 
 
+@pytest.mark.essential
 def test_the_gate_lists_what_is_missing_oldest_first(client: Client, session: Session) -> None:
     client.remember([memory("fact", SKERRY)], scope=session.scope)
     made = [session.opening.retrieval_id, *(session.recall("Skerry").retrieval_id for _ in range(24))]
@@ -59,7 +60,7 @@ def test_the_gate_lists_what_is_missing_oldest_first(client: Client, session: Se
 
 
 def test_the_details_stay_under_4_kb_with_twenty_retrievals_of_five_ids(
-    service: LocalService, client: Client, session: Session
+    service: Service, client: Client, session: Session
 ) -> None:
     client.remember([memory("fact", f"Skerry house {i} is painted {i * 7}.") for i in range(6)], scope=session.scope)
     for _ in range(21):
@@ -102,6 +103,7 @@ def test_a_refused_commit_writes_nothing(session: Session, stored: Any) -> None:
     assert commit(session, request_id="c-1").state == COMMITTED
 
 
+@pytest.mark.essential
 def test_an_episode_holds_goal_outcome_axes_and_members(client: Client, scope: str, stored: Any) -> None:
     axes = {"agent_id": "pilot", "user_id": "ada", "channel": "c1", "conversation_id": "talk"}
     opening = client.activate("plan the trip", "see Skerry", scope=scope, axes=axes)
@@ -216,6 +218,7 @@ def test_s22_a_wrong_field_is_named_and_the_corrected_commit_succeeds(session: S
     assert commit(session).state == COMMITTED
 
 
+@pytest.mark.essential
 def test_s24_a_second_commit_renews_the_one_record_of_the_first(client: Client, session: Session, stored: Any) -> None:
     session.cover(session.opening.retrieval_id)
     first = commit(session)

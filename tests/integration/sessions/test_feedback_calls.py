@@ -54,6 +54,7 @@ def learned(stored: Any, scope: str, memory_id: str) -> store_pb2.Learned:
     return store_pb2.Learned.FromString(raw or b"")
 
 
+@pytest.mark.essential
 def test_s8_complete_with_one_missing_names_it(client: Client, session: Session) -> None:
     answer = session.recall(QUESTION)
     one, two, three = ids(answer)
@@ -123,6 +124,7 @@ def replaced(target: str, by: str) -> session_pb2.MemoryFeedback:
     return memory_feedback(target, "stale", stale_reason="superseded", reason="r", replacement_memory_id=by)
 
 
+@pytest.mark.essential
 def test_s14_a_replaced_memory_gives_way_in_both_tiers(client: Client, scope: str, session: Session) -> None:
     (new,) = client.remember([memory("fact", "The ferry to Skerry leaves at eight since May.")], scope=scope).results
     answer = session.recall(QUESTION)
@@ -219,6 +221,7 @@ def test_helped_lifts_and_harmed_lowers_in_both_tiers_within_the_bonus(client: C
         assert after[one].relevance == before[one].relevance
 
 
+@pytest.mark.essential
 def test_memories_used_together_lead_to_each_other_in_the_deep_tier(client: Client, scope: str) -> None:
     pair = ["Perpetua tunes the harpsichord.", "The cellar key hangs behind the clock."]
     noise = [f"Note {i}: the {word} is blue." for i, word in enumerate(["roof", "gate", "boat", "cup", "hat", "door"])]
@@ -260,6 +263,7 @@ def item(retrieval_id: str, *entries: session_pb2.MemoryFeedback, **more: Any) -
     return session_pb2.FeedbackItem(retrieval_id=retrieval_id, memory_feedback=entries, **more)
 
 
+@pytest.mark.essential
 def test_a_batch_is_answered_one_by_one(
     client: Client, scope: str, session: Session, open_session: OpenSession
 ) -> None:

@@ -8,9 +8,10 @@ from collections import Counter
 
 import pytest
 
-from remembrancer.cli.local.service import LocalService
 from remembrancer.client import AsyncClient, ClientError, FeedbackIncompleteError, memory, memory_feedback
 from remembrancer.v1 import recall_pb2, session_pb2
+from tests.cluster_service import ClusterService
+from tests.gateway import Service
 
 PAIRS = 100
 COMMITTED = session_pb2.SESSION_STATE_COMMITTED
@@ -76,7 +77,7 @@ async def race(client: AsyncClient, scope: str, chance: random.Random, seen: Cou
         assert (await commit(client, scope, session_id)).state == COMMITTED
 
 
-async def rounds(service: LocalService, scope: str, count: int) -> None:
+async def rounds(service: Service, scope: str, count: int) -> None:
     chance, seen = random.Random(19), Counter[str]()
     async with AsyncClient.connect(service.address, attempts=1) as client:
         await client.remember([memory("fact", "The kiln is in the yard.")], scope=scope)
@@ -87,17 +88,18 @@ async def rounds(service: LocalService, scope: str, count: int) -> None:
     assert seen["committed"] + seen["recalled"] == count
 
 
-async def test_b19_100_parallel_commits_and_recalls(service: LocalService, scope: str) -> None:
-    await rounds(service, scope, 20)
+@pytest.mark.essential
+async def test_b19_100_parallel_commits_and_recalls(service: Service, scope: str) -> None:
+    await rounds(service, scope, 3 if isinstance(service, ClusterService) else 20)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_b19_100_parallel_commits_and_recalls_200_times(service: LocalService, scope: str) -> None:
+async def test_b19_100_parallel_commits_and_recalls_200_times(service: Service, scope: str) -> None:
     await rounds(service, scope, 200)
 
 
-async def test_b17_500_recalls_at_once(service: LocalService, scope: str) -> None:
+async def test_b17_500_recalls_at_once(service: Service, scope: str) -> None:
     """Beyond what is admitted they are refused as OVERLOADED; none fails for want of a connection."""
     async with AsyncClient.connect(service.address, attempts=1) as client:
         await client.remember([memory("fact", "The kiln is in the yard.")], scope=scope)
@@ -117,7 +119,7 @@ async def test_b17_500_recalls_at_once(service: LocalService, scope: str) -> Non
         assert ledger.retrieval_count == ends["OK"] + 1
 
 
-async def test_feedback_on_one_memory_from_many_sides_is_counted_whole(service: LocalService, scope: str) -> None:
+async def test_feedback_on_one_memory_from_many_sides_is_counted_whole(service: Service, scope: str) -> None:
     sides = 40
     async with AsyncClient.connect(service.address, attempts=1) as client:
         await client.remember([memory("fact", "The kiln is in the yard.")], scope=scope)
@@ -138,7 +140,7 @@ async def test_feedback_on_one_memory_from_many_sides_is_counted_whole(service: 
         assert (await client.get_session(opened.session_id, scope=scope)).uncovered_count == 2
 
 
-async def test_b10_cancelled_recalls_leave_every_answer_with_its_caller(service: LocalService, scope: str) -> None:
+async def test_b10_cancelled_recalls_leave_every_answer_with_its_caller(service: Service, scope: str) -> None:
     async with AsyncClient.connect(service.address, attempts=1) as client:
         opened = [await client.activate(f"marker {i}", "g", scope=scope) for i in range(50)]
         chance = random.Random(10)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, memory
 from remembrancer.v1 import recall_pb2, session_pb2
-from tests.gateway import Gateway
+from tests.gateway import Gateway, Service
 from tests.integration.sessions.conftest import Age
 from tests.integration.sessions.ledger_machine import Stage, machine
 
@@ -36,7 +35,7 @@ def furnish(client: Client, scope: str) -> None:
 
 
 def explore(
-    service: LocalService, client: Client, age: Age, scope: str, restarts: int, examples: int, steps: int, **more: Any
+    service: Service, client: Client, age: Age, scope: str, restarts: int, examples: int, steps: int, **more: Any
 ) -> None:
     furnish(client, scope)
     with Gateway(service, deep_targets=DEAD) as blind:
@@ -53,11 +52,11 @@ def explore(
         )
 
 
-def test_no_interleaving_fools_the_ledger(service: LocalService, client: Client, age: Age, scope: str) -> None:
+def test_no_interleaving_fools_the_ledger(service: Service, client: Client, age: Age, scope: str) -> None:
     explore(service, client, age, scope, restarts=1, examples=10, steps=40, derandomize=True, phases=[Phase.generate])
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_no_interleaving_fools_the_ledger_for_long(service: LocalService, client: Client, age: Age, scope: str) -> None:
+def test_no_interleaving_fools_the_ledger_for_long(service: Service, client: Client, age: Age, scope: str) -> None:
     explore(service, client, age, scope, restarts=60, examples=300, steps=80)

@@ -138,6 +138,7 @@ def test_s18_a_flawed_procedure_entry_is_rejected_alone_and_a_resend_mends_it(de
     assert result.coverage == session_pb2.COVERAGE_COMPLETE
 
 
+@pytest.mark.essential
 def test_s20_help_lifts_and_one_harm_outweighs_it_even_after_the_commit(desk: Desk) -> None:
     first, second = desk.make(), desk.make()
     assert [p.procedure_id for p in desk.shown()] == [first, second]
@@ -189,6 +190,7 @@ def test_a_use_gets_its_session_s_outcome_when_that_commits(desk: Desk) -> None:
     assert (procedure.outcome, procedure.contributions[0].outcome_summary) == (FAILURE, "half of them vanished")
 
 
+@pytest.mark.essential
 def test_feedback_after_the_commit_has_the_session_s_outcome_at_once(desk: Desk) -> None:
     made = desk.make()
     session = desk.open()
@@ -260,6 +262,7 @@ def test_s33_procedures_stay_in_their_scope(desk: Desk) -> None:
     assert Desk(desk.client, f"{desk.scope}-beta").shown() == []
 
 
+@pytest.mark.essential
 def test_s24_a_second_commit_keeps_or_renews_the_procedure(desk: Desk) -> None:
     session = desk.open()
     desk.cover(session)

@@ -108,6 +108,7 @@ def stage(client: Client, scope: str) -> Stage:
     return Stage.set(client, scope)
 
 
+@pytest.mark.essential
 @pytest.mark.parametrize("rpc", CALLS)
 def test_the_same_call_again_gets_the_first_answer(stage: Stage, stored: Any, rpc: str) -> None:
     call = CALLS[rpc](stage, "id-1")
@@ -132,6 +133,7 @@ def test_b7_the_same_id_with_another_body_is_refused(stage: Stage, stored: Any, 
     stage.client.send(OTHER[rpc](stage, "id-2"))
 
 
+@pytest.mark.essential
 @pytest.mark.parametrize("rpc", CALLS)
 def test_both_at_once_do_it_once(stage: Stage, stored: Any, rpc: str) -> None:
     once = Stage.set(stage.client, f"{stage.scope}-once")

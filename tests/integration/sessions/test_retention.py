@@ -36,6 +36,7 @@ def lives(stored: Any, session_id: str) -> dict[str, int]:
     return {name: life for name, key in ledger_keys(session_id).items() if (life := stored.pttl(key)) != -2}
 
 
+@pytest.mark.essential
 def test_an_open_session_is_kept_for_its_idle_time_and_its_retention(session: Session, stored: Any) -> None:
     session.client.remember([memory("fact", "It rains.")], scope=session.scope, session_id=session.session_id)
     session.recall("rain")
@@ -83,6 +84,7 @@ def test_past_its_retention_nothing_is_left_of_a_session(
     assert refused.value.reason == "SESSION_NOT_FOUND"
 
 
+@pytest.mark.essential
 def test_a_stateless_retrieval_is_kept_for_an_hour(client: Client, scope: str, stored: Any) -> None:
     org = tenant(scope.partition(":")[2])
     client.remember([memory("fact", "It rains.")], scope=org)
@@ -121,6 +123,7 @@ def test_a_continuity_id_is_kept_for_ninety_days_from_its_last_use(
     assert stored.pttl(key) > 89 * DAY_MS
 
 
+@pytest.mark.essential
 def test_b2_calls_on_what_does_not_exist_leave_nothing_behind(client: Client, scope: str, stored: Any) -> None:
     partition, token = partition_of(scope), "abcdefghijklmnop"
     session, retrieval = f"ses_{partition}_{token}", f"ret_{partition}_{token}_{token}"

@@ -26,6 +26,7 @@ def pages(client: Client, scope: str, size: int, states: list[str] | None = None
             return found
 
 
+@pytest.mark.essential
 def test_sessions_come_newest_first_and_each_once(client: Client, scope: str, open_session: OpenSession) -> None:
     opened = [open_session().session_id for _ in range(7)]
     open_session(f"{scope}-other")
@@ -120,6 +121,7 @@ def test_a_token_of_another_scope_is_refused(client: Client, scope: str, open_se
         client.list_sessions(scope=f"{scope}-other", page_token=token)
 
 
+@pytest.mark.essential
 def test_sessions_past_their_retention_leave_the_list(
     client: Client, scope: str, open_session: OpenSession, stored: Any
 ) -> None:

@@ -38,6 +38,7 @@ def record(session: Session) -> None:
     session.client.record_turns([turn("It rains.")], scope=session.scope, session_id=session.session_id)
 
 
+@pytest.mark.essential
 def test_s2_an_ended_session_takes_nothing_more(open_session: OpenSession) -> None:
     committed, abandoned = open_session(), open_session()
     committed.cover(committed.opening.retrieval_id)
@@ -133,6 +134,7 @@ def test_feedback_on_an_expired_session_covers_and_revives_nothing(session: Sess
     assert ledger.active_at == before
 
 
+@pytest.mark.essential
 def test_s25_a_late_commit_attaches_the_outcome_and_forms_nothing_while_uncovered(session: Session, age: Age) -> None:
     remember(session)
     age(session.session_id, HOUR + 1)

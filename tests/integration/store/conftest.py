@@ -1,4 +1,4 @@
-"""One real Valkey for the tests of the store's own code."""
+"""One real Valkey and one real cluster for the tests of the store's own code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import pytest
 from remembrancer.store.connection import connect
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.partition import PartitionStore
-from tests.valkey import DURABLE, Valkey
+from tests.valkey import DURABLE, Cluster, Valkey
 
 
 @pytest.fixture(scope="session")
 def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
     with Valkey(tmp_path_factory.mktemp("valkey"), *DURABLE) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster")) as running:
         yield running
 
 

@@ -249,7 +249,7 @@ async def test_reads_of_one_call_come_from_one_moment(redis: Any, store: Partiti
             await store.apply(change)
 
     writing = asyncio.create_task(write())
-    for _ in range(200):
+    for _ in range(80):
         snapshot = await store.read(("HGET", keys.session("a"), "v"), ("HGET", keys.session("b"), "v"))
         assert snapshot.answers[0] == snapshot.answers[1]
     stop.set()

@@ -6,8 +6,6 @@ import asyncio
 import random
 from typing import Any
 
-import pytest
-
 from remembrancer.store.change import Change
 from remembrancer.store.connection import POOL_SIZE, connect
 from remembrancer.store.keys import PartitionKeys, partition_of
@@ -58,8 +56,7 @@ async def test_b10_on_one_server(valkey: Valkey) -> None:
     await redis.aclose()
 
 
-async def test_b10_on_a_cluster(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
-        redis = connect(cluster.url, cluster=True)
-        await disturb(redis)
-        await redis.aclose()
+async def test_b10_on_a_cluster(cluster: Cluster) -> None:
+    redis = connect(cluster.url, cluster=True)
+    await disturb(redis)
+    await redis.aclose()

@@ -117,7 +117,7 @@ async def test_b11_after_a_failover_behind_one_address_writes_go_on(own: Valkey,
         store = PartitionStore(redis)
         acknowledged, down, longest = 0, 0.0, 0.0
         clock = asyncio.get_running_loop().time
-        end = clock() + 3.0
+        end = clock() + 1.5
 
         async def feed() -> None:
             nonlocal acknowledged, down, longest
@@ -132,13 +132,13 @@ async def test_b11_after_a_failover_behind_one_address_writes_go_on(own: Valkey,
                     longest, down = max(longest, clock() - down if down else 0.0), 0.0
 
         load = [asyncio.create_task(feed()) for _ in range(20)]
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.4)
         before = acknowledged
         own.client().execute_command("FAILOVER", "TO", "127.0.0.1", replica.port)
         switch.target = replica
         await asyncio.gather(*load)
         assert before > 0
-        assert acknowledged > before + 100
+        assert acknowledged > before + 50
         assert longest < 15.0
         assert replica.client().info("replication")["role"] == "master"
         assert int(replica.client().hget(keys.session("s"), "times")) >= acknowledged
