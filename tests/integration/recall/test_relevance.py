@@ -121,8 +121,8 @@ def test_a_bonus_is_at_most_5_percent_and_lets_nothing_in(
 def test_d21_copies_leave_room_for_what_is_distinct(client: Client, scope: str, mode: str) -> None:
     org = tenant(scope)
     said = "The greenhouse door must be closed at night"
-    copies = [said, f"{said}.", "A greenhouse door must be closed at night"]
-    copies += [" " * n + said.upper() + "\n" * n for n in range(1, 18)]
+    copies = [said, f"{said}."]
+    copies += [" " * n + said.upper() + "\n" * n for n in range(1, 19)]
     distinct = [
         "The greenhouse has forty tomato plants.",
         "The door of the barn is green.",
@@ -135,7 +135,7 @@ def test_d21_copies_leave_room_for_what_is_distinct(client: Client, scope: str, 
     answer = client.recall("must the greenhouse door be closed at night?", scope=org, mode=mode, top_k=5)
     direct = [hit for hit in hits(answer) if hit.pathway == recall_pb2.PATHWAY_DIRECT]
     assert len(direct) == 5
-    assert sum(hit.content in copies for hit in hits(answer)) == 1
+    assert sum(hit.content in copies for hit in hits(answer)) == 1, contents(answer)
     assert direct[0].content in copies
     assert answer.more_available
     # They are behind, not gone.
