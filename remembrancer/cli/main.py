@@ -12,6 +12,7 @@ from rich.console import Console
 from remembrancer.cli.demo.command import demo as tell_story
 from remembrancer.cli.down import down as stop_service
 from remembrancer.cli.local.folder import default_data_folder
+from remembrancer.cli.memories.commands import register
 from remembrancer.cli.run import RunnableRole
 from remembrancer.cli.run import run as become
 from remembrancer.cli.status import status as show_status
@@ -40,6 +41,7 @@ def build_app() -> typer.Typer:
     app.callback()(_root)
     for command in (up, down, status, demo, run):
         app.command()(command)
+    register(app)
     return app
 
 

@@ -1,6 +1,7 @@
 """The Python client, sync and async; needs grpcio, protobuf and googleapis-common-protos only."""
 
 from remembrancer.client.aio import AsyncClient
+from remembrancer.client.context_calls import context_entry
 from remembrancer.client.enums import name_of, names_of
 from remembrancer.client.errors import (
     Aborted,
@@ -32,6 +33,7 @@ from remembrancer.client.inputs import (
     turn,
     verification,
 )
+from remembrancer.client.memory_calls import selection
 from remembrancer.client.sync import Client
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "ResourceExhausted",
     "Unauthenticated",
     "Unavailable",
+    "context_entry",
     "feedback_item",
     "memory",
     "memory_feedback",
@@ -61,6 +64,7 @@ __all__ = [
     "procedure",
     "procedure_feedback",
     "reason_of",
+    "selection",
     "tenant",
     "trajectory_entry",
     "turn",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -12,9 +12,11 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from remembrancer.client import calls
+from remembrancer.client import calls, context_calls, memory_calls, transfer_calls
+from remembrancer.client.arguments import ScopeLike
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
 from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
+from remembrancer.v1 import transfer_pb2
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Message)
@@ -69,6 +71,16 @@ class AsyncClient:
     recall = _method(calls.recall)
     remember = _method(calls.remember)
     record_turns = _method(calls.record_turns)
+    recall_with_context = _method(context_calls.recall_with_context)
+    get_contents = _method(memory_calls.get_contents)
+    update_memory = _method(memory_calls.update_memory)
+    forget = _method(memory_calls.forget)
+    restore_memory = _method(memory_calls.restore_memory)
+    pause_persistence = _method(memory_calls.pause_persistence)
+    resume_persistence = _method(memory_calls.resume_persistence)
+    list_memories = _method(memory_calls.list_memories)
+    get_scope = _method(memory_calls.get_scope)
+    list_scopes = _method(memory_calls.list_scopes)
 
     async def wait_connected(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109
         """Wait until the connection stands, at most `timeout` seconds; raise NotConnected, which is a TimeoutError."""
@@ -87,6 +99,38 @@ class AsyncClient:
         except grpc.RpcError as error:
             raise from_rpc_error(error, self._target) from None
         return answer
+
+    async def export_scope(self, *, scope: ScopeLike, after: int = 0) -> AsyncIterator[transfer_pb2.ExportResponse]:
+        """Yield the parts of an export: its header, then batches. `after` goes on where an earlier one broke off."""
+        invoke = self._channel.unary_stream(
+            transfer_calls.EXPORT_PATH,
+            request_serializer=calls.serialize,
+            response_deserializer=transfer_pb2.ExportResponse.FromString,
+        )
+        try:
+            async for part in invoke(transfer_calls.export_request(scope, after), metadata=self._metadata):
+                yield part
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
+
+    async def import_scope(
+        self, parts: Iterable[transfer_pb2.ExportResponse], *, scope: ScopeLike, import_id: str | None = None
+    ) -> AsyncIterator[transfer_pb2.ImportResponse]:
+        """Send the parts of an export into a new scope; yield how far it is after each.
+
+        Nothing happens before the iterator is used. One that broke off is resumed with the same `import_id`.
+        """
+        invoke = self._channel.stream_stream(
+            transfer_calls.IMPORT_PATH,
+            request_serializer=calls.serialize,
+            response_deserializer=transfer_pb2.ImportResponse.FromString,
+        )
+        requests = transfer_calls.import_requests(parts, scope, import_id)
+        try:
+            async for answer in invoke(requests, metadata=self._metadata):
+                yield answer
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
 
     async def close(self) -> None:
         """Close the connection."""

@@ -65,7 +65,7 @@ def activate(
         axes=axes,
         evidence=evidence,
         top_k=top_k,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Activate"), request, session_pb2.ActivateResponse, timeout)
 
@@ -98,7 +98,7 @@ def feedback(
         retrieval_quality=retrieval_quality,
         missing=missing,
         items=items,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Feedback"), request, session_pb2.FeedbackResponse, timeout)
 
@@ -129,7 +129,7 @@ def commit(
         procedure=procedure,
         trajectory=trajectory,
         session_key=session_key,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("SessionService", "Commit"), request, session_pb2.CommitResponse, timeout)
 
@@ -139,7 +139,7 @@ def abandon_session(
 ) -> Call[session_pb2.AbandonSessionResponse]:
     """Close an open session without an outcome."""
     request = build(
-        session_pb2.AbandonSessionRequest, session_id=session_id, scope=to_scope(scope), request_id=_id(request_id)
+        session_pb2.AbandonSessionRequest, session_id=session_id, scope=to_scope(scope), request_id=fresh_id(request_id)
     )
     return Call(_path("SessionService", "AbandonSession"), request, session_pb2.AbandonSessionResponse, timeout)
 
@@ -225,7 +225,7 @@ def recall(
         include_superseded=include_superseded,
         require_tiers=require_tiers,
         session_key=session_key,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("RecallService", "Recall"), request, recall_pb2.RecallResponse, timeout)
 
@@ -248,7 +248,7 @@ def remember(
         axes=axes,
         session_id=session_id,
         session_key=session_key,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("MemoryService", "Remember"), request, memory_pb2.RememberResponse, timeout)
 
@@ -273,7 +273,7 @@ def record_turns(
         session_id=session_id,
         session_key=session_key,
         source=source,
-        request_id=_id(request_id),
+        request_id=fresh_id(request_id),
     )
     return Call(_path("MemoryService", "RecordTurns"), request, memory_pb2.RecordTurnsResponse, timeout)
 
@@ -282,7 +282,8 @@ def _path(service: str, method: str) -> str:
     return f"/remembrancer.v1.{service}/{method}"
 
 
-def _id(given: str | None) -> str:
+def fresh_id(given: str | None) -> str:
+    """Return the given request_id, a new one for None."""
     return str(uuid.uuid4()) if given is None else given
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
-from remembrancer.client import calls
+from remembrancer.client import calls, context_calls, memory_calls, transfer_calls
+from remembrancer.client.arguments import ScopeLike
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
 from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
+from remembrancer.v1 import transfer_pb2
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Message)
@@ -67,6 +69,16 @@ class Client:
     recall = _method(calls.recall)
     remember = _method(calls.remember)
     record_turns = _method(calls.record_turns)
+    recall_with_context = _method(context_calls.recall_with_context)
+    get_contents = _method(memory_calls.get_contents)
+    update_memory = _method(memory_calls.update_memory)
+    forget = _method(memory_calls.forget)
+    restore_memory = _method(memory_calls.restore_memory)
+    pause_persistence = _method(memory_calls.pause_persistence)
+    resume_persistence = _method(memory_calls.resume_persistence)
+    list_memories = _method(memory_calls.list_memories)
+    get_scope = _method(memory_calls.get_scope)
+    list_scopes = _method(memory_calls.list_scopes)
 
     def wait_connected(self, timeout: float = 10.0) -> None:
         """Wait until the connection stands, at most `timeout` seconds; raise NotConnected, which is a TimeoutError."""
@@ -85,6 +97,36 @@ class Client:
         except grpc.RpcError as error:
             raise from_rpc_error(error, self._target) from None
         return answer
+
+    def export_scope(self, *, scope: ScopeLike, after: int = 0) -> Iterator[transfer_pb2.ExportResponse]:
+        """Yield the parts of an export: its header, then batches. `after` goes on where an earlier one broke off."""
+        invoke = self._channel.unary_stream(
+            transfer_calls.EXPORT_PATH,
+            request_serializer=calls.serialize,
+            response_deserializer=transfer_pb2.ExportResponse.FromString,
+        )
+        try:
+            yield from invoke(transfer_calls.export_request(scope, after), metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
+
+    def import_scope(
+        self, parts: Iterable[transfer_pb2.ExportResponse], *, scope: ScopeLike, import_id: str | None = None
+    ) -> Iterator[transfer_pb2.ImportResponse]:
+        """Send the parts of an export into a new scope; yield how far it is after each.
+
+        Nothing happens before the iterator is used. One that broke off is resumed with the same `import_id`.
+        """
+        invoke = self._channel.stream_stream(
+            transfer_calls.IMPORT_PATH,
+            request_serializer=calls.serialize,
+            response_deserializer=transfer_pb2.ImportResponse.FromString,
+        )
+        requests = transfer_calls.import_requests(parts, scope, import_id)
+        try:
+            yield from invoke(requests, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
 
     def close(self) -> None:
         """Close the connection."""

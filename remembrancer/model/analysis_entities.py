@@ -33,11 +33,12 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(
-    r"(?:[$€£¥]\s?\d[\d,]*(?:\.\d+)?(?:\s?(?:k|million|billion)\b)?"
-    r"|\b\d[\d,]*(?:\.\d+)?\s?(?:%|(?:km|kg|mb|gb|tb|ms|mph|miles?|dollars|euros)\b))",
+    r"(?:[$€£¥]\s?\d[\d,]*+(?:\.\d+)?(?:\s?(?:k|million|billion)\b)?"
+    r"|\b(?<!\d,)\d[\d,]*+(?:\.\d+)?\s?(?:%|(?:km|kg|mb|gb|tb|ms|mph|miles?|dollars|euros)\b))",
     re.IGNORECASE,
 )
-_COMPOUND = re.compile(rf"_*{LETTER}+(?:(?:://|_+|[-.:/@+#]){LETTER}+)+")
+# Possessive, and from the start of a word only: a text may be one word of 16000 letters.
+_COMPOUND = re.compile(rf"(?<!_)(?<!{LETTER})_*+{LETTER}++(?:(?:://|_+|[-.:/@+#]){LETTER}++)+")
 _QUOTED = re.compile(r"[\"“„«「『《]([^\"“”„«»「」『』《》\n]{2,60})[\"”“»」』》]")
 _NAME_WORD = rf"{LETTER}+(?:['’-]{LETTER}+)*"
 _SPAN = re.compile(rf"{_NAME_WORD}(?:[ \t]+{_NAME_WORD})*")

@@ -33,7 +33,7 @@ LETTER = rf"(?:(?![{UNSPACED}])[^\W_]|[\u0300-\u036f\u0900-\u0dff])"
 INNER = r"(?:://|_+|[-.:/@+#&'])"
 """What may stand inside a word."""
 
-_TOKEN = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|(?P<word>_*{LETTER}+(?:{INNER}{LETTER}+)*)")
+_TOKEN = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|(?P<word>(?<!_)_*+{LETTER}+(?:{INNER}{LETTER}+)*)")
 _PART = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
 _APOSTROPHES = str.maketrans("’ʼ＇", "'''")
 

@@ -12,6 +12,7 @@ RemembrancerError
 │   ├── SessionFull           FAILED_PRECONDITION  SESSION_FULL
 │   ├── SessionEnded          FAILED_PRECONDITION  SESSION_ENDED
 │   ├── SessionExpired        FAILED_PRECONDITION  SESSION_EXPIRED
+│   ├── ScopeNotEmpty         FAILED_PRECONDITION  SCOPE_NOT_EMPTY
 │   └── FeedbackMissing       FAILED_PRECONDITION  FEEDBACK_INCOMPLETE
 ├── CredentialsMissing        UNAUTHENTICATED      CREDENTIALS_MISSING
 ├── CredentialsInvalid        UNAUTHENTICATED      CREDENTIALS_INVALID
@@ -176,6 +177,16 @@ class SessionExpired(PreconditionFailed):
     def __init__(self, session_id: str) -> None:
         """Take the session id as sent."""
         super().__init__("the session was idle for too long; open another one", session_id)
+
+
+class ScopeNotEmpty(PreconditionFailed):
+    """An import needs a scope that was never written to."""
+
+    reason = errors_pb2.ERROR_REASON_SCOPE_NOT_EMPTY
+
+    def __init__(self, scope: str) -> None:
+        """Take the canonical scope."""
+        super().__init__("the scope was written to before; import into a new one", scope)
 
 
 class FeedbackMissing(PreconditionFailed):

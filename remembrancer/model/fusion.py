@@ -24,13 +24,17 @@ ASSOCIATED_MAX: Final = 10
 
 @dataclass(slots=True)
 class Fused:
-    """One memory that at least one tier found; `relevance` and `score` are rounded to 1e-4."""
+    """One memory that at least one tier found; `relevance` and `score` are rounded to 1e-4.
+
+    `lexical` is the share of the query's words that it has.
+    """
 
     n: int
     relevance: float
     bonus: float
     found_by: list[common_pb2.Tier.ValueType]
     path: Sequence[tier_pb2.PathStep] = field(default_factory=list)
+    lexical: float = 0.0
 
     @property
     def score(self) -> float:
@@ -46,10 +50,13 @@ def fuse(by_tier: Iterable[tuple[common_pb2.Tier.ValueType, Iterable[tier_pb2.Ca
             relevance = round(min(1.0, max(0.0, candidate.relevance)), DECIMALS)
             known = found.get(candidate.n)
             if known is None:
-                found[candidate.n] = Fused(candidate.n, relevance, candidate.bonus, [tier], list(candidate.path))
+                found[candidate.n] = Fused(
+                    candidate.n, relevance, candidate.bonus, [tier], list(candidate.path), candidate.lexical
+                )
                 continue
             known.relevance = max(known.relevance, relevance)
             known.bonus = max(known.bonus, candidate.bonus)
+            known.lexical = max(known.lexical, candidate.lexical)
             known.found_by.append(tier)
     return by_score(found.values())
 

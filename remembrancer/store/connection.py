@@ -11,6 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ReadOnlyError, RedisClusterException
+from redis.maint_notifications import MaintNotificationsConfig
 
 POOL_SIZE: Final = 50
 """Connections of one process, to each node of a cluster; further calls wait their turn."""
@@ -44,6 +45,8 @@ def connect(url: str, *, cluster: bool = False) -> Any:
         socket_timeout=WAIT_SECONDS,
         socket_connect_timeout=WAIT_SECONDS,
         retry=once,
+        # With these on, the client takes a pooled connection whose server is gone for a good one.
+        maint_notifications_config=MaintNotificationsConfig(enabled=False),
     )
     return _Single(connection_pool=pool)
 

@@ -42,6 +42,13 @@ UNEMBEDDED = "rm:unembedded"
 """Set: digests of partitions that may have records without a vector."""
 
 
+ERASING = "rm:erasing"
+"""Set: digests of partitions that may have erasures in progress."""
+
+REWRITE = "rm:rewrite"
+"""String: there while erased texts may still stand in the append-only file."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionKeys:
     """Key names of one partition; `partition` is the digest."""
@@ -90,6 +97,16 @@ class PartitionKeys:
         """Hash: folded speaker name -> number of turns."""
         return self._key("speakers")
 
+    @property
+    def counts(self) -> str:
+        """Hash: N -> how often recalls returned it."""
+        return self._key("counts")
+
+    @property
+    def episodes(self) -> str:
+        """Hash: ledger of a session -> N of its episode."""
+        return self._key("eps")
+
     def continuity(self, continuity_id: str) -> str:
         """One conversation: the caller who has it, as a string."""
         return self._key("cont", continuity_id)
@@ -124,4 +141,30 @@ class PartitionKeys:
 
     def replay(self, caller: str, rpc: str, request_id: str) -> str:
         """Hash of one remembered request: `body` digest, `answer`, `base` (last N before it)."""
-        return self._key("req", digest(caller, rpc, request_id))
+        return self._key("req", rpc, digest(caller, rpc, request_id))
+
+    def all_like(self, *parts: str) -> str:
+        """Return the pattern of all keys that begin with these parts, such as `("led",)`, `("req", "Recall")`."""
+        return self._key(*parts, "*")
+
+    def pause(self, caller: str, session_key: str) -> str:
+        """There, with an expiry, while nothing of these calls is to be remembered: the end in ms, as a string."""
+        return self._key("pause", digest(caller, session_key))
+
+    def advised(self, caller: str, session_key: str) -> str:
+        """There, with an expiry, once these calls were told in full that the encoder is down."""
+        return self._key("advised", digest(caller, session_key))
+
+    @property
+    def imported(self) -> str:
+        """Hash of the import that filled the partition: `id`, `upto` (last N stored), `count`, `complete`."""
+        return self._key("import")
+
+    @property
+    def erasures(self) -> str:
+        """Hash: id -> internal.v1.Erasure, of those that are not done."""
+        return self._key("erasures")
+
+    def erased(self, erasure: str) -> str:
+        """Count of records that a finished erasure erased, as a string; kept as long as the request is remembered."""
+        return self._key("erased", erasure)

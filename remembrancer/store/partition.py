@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -133,6 +134,21 @@ class PartitionStore:
             raise StoreUnavailable("the store cannot be reached") from error
         return sorted(other for raw in found if (other := raw.decode()) != scope)
 
+    async def scopes(self) -> dict[str, str]:
+        """Return every registered partition digest with its scope, some of them empty. Errors: StoreUnavailable."""
+        try:
+            found = await self._redis.hgetall(SCOPES)
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+        return {partition.decode(): scope.decode() for partition, scope in found.items()}
+
+    async def size(self, keys: Sequence[str]) -> int:
+        """Return about how many bytes the store holds under these keys. Errors: StoreUnavailable."""
+        try:
+            return sum([int(await self._redis.memory_usage(key) or 0) for key in keys])
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+
     async def current_model(self) -> str:
         """Return the id of the model whose vectors serve, "" while no encoder was ever up. Errors: StoreUnavailable."""
         try:
@@ -140,6 +156,11 @@ class PartitionStore:
         except (RedisError, OSError) as error:
             raise StoreUnavailable("the store cannot be reached") from error
         return raw.decode() if raw else ""
+
+    async def models(self) -> list[str]:
+        """Return the ids of all models that may have vectors in the store. Errors: StoreUnavailable."""
+        current = await self.current_model()
+        return [current] if current else []
 
     async def unembedded(self) -> list[str]:
         """Return partitions that may hold records without a vector. Errors: StoreUnavailable."""

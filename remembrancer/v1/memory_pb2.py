@@ -25,9 +25,13 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from remembrancer.v1 import common_pb2 as remembrancer_dot_v1_dot_common__pb2
+from remembrancer.v1 import correction_pb2 as remembrancer_dot_v1_dot_correction__pb2
+from remembrancer.v1 import listing_pb2 as remembrancer_dot_v1_dot_listing__pb2
+from remembrancer.v1 import pause_pb2 as remembrancer_dot_v1_dot_pause__pb2
+from remembrancer.v1 import transfer_pb2 as remembrancer_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cremembrancer/v1/memory.proto\x12\x0fremembrancer.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cremembrancer/v1/common.proto\"\xd6\x01\n\x0fRememberRequest\x12+\n\x05scope\x18\x01 \x01(\x0b\x32\x16.remembrancer.v1.ScopeB\x04\xe2\x41\x01\x02\x12\x34\n\x08memories\x18\x02 \x03(\x0b\x32\x1c.remembrancer.v1.MemoryInputB\x04\xe2\x41\x01\x02\x12#\n\x04\x61xes\x18\x03 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x13\n\x0bsession_key\x18\x06 \x01(\t\"\xd8\x01\n\x0bMemoryInput\x12/\n\x04type\x18\x01 \x01(\x0e\x32\x1b.remembrancer.v1.MemoryTypeB\x04\xe2\x41\x01\x02\x12\x15\n\x07\x63ontent\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12/\n\x0boccurred_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x04\x61xes\x18\x04 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12+\n\x06source\x18\x05 \x01(\x0b\x32\x1b.remembrancer.v1.SourceInfo\"\x80\x01\n\x10RememberResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.remembrancer.v1.WriteResult\x12\x11\n\tpersisted\x18\x02 \x01(\x08\x12*\n\x08warnings\x18\x03 \x03(\x0b\x32\x18.remembrancer.v1.Warning\"\xa4\x01\n\x0bWriteResult\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x36\n\x0b\x64isposition\x18\x02 \x01(\x0e\x32!.remembrancer.v1.WriteDisposition\x12\x10\n\x08\x65mbedded\x18\x03 \x01(\x08\x12 \n\x13resolved_project_id\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x16\n\x14_resolved_project_id\"\x81\x02\n\x12RecordTurnsRequest\x12+\n\x05scope\x18\x01 \x01(\x0b\x32\x16.remembrancer.v1.ScopeB\x04\xe2\x41\x01\x02\x12/\n\x05turns\x18\x02 \x03(\x0b\x32\x1a.remembrancer.v1.TurnInputB\x04\xe2\x41\x01\x02\x12#\n\x04\x61xes\x18\x03 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x13\n\x0bsession_key\x18\x06 \x01(\t\x12+\n\x06source\x18\x07 \x01(\x0b\x32\x1b.remembrancer.v1.SourceInfo\"a\n\tTurnInput\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x15\n\x07\x63ontent\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12\x11\n\ttimestamp\x18\x04 \x01(\t\x12\x0e\n\x06msg_id\x18\x05 \x01(\t\"\x83\x01\n\x13RecordTurnsResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.remembrancer.v1.WriteResult\x12\x11\n\tpersisted\x18\x02 \x01(\x08\x12*\n\x08warnings\x18\x03 \x03(\x0b\x32\x18.remembrancer.v1.Warning*s\n\x10WriteDisposition\x12!\n\x1dWRITE_DISPOSITION_UNSPECIFIED\x10\x00\x12\x1d\n\x19WRITE_DISPOSITION_CREATED\x10\x01\x12\x1d\n\x19WRITE_DISPOSITION_MATCHED\x10\x02\x32\xba\x01\n\rMemoryService\x12O\n\x08Remember\x12 .remembrancer.v1.RememberRequest\x1a!.remembrancer.v1.RememberResponse\x12X\n\x0bRecordTurns\x12#.remembrancer.v1.RecordTurnsRequest\x1a$.remembrancer.v1.RecordTurnsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cremembrancer/v1/memory.proto\x12\x0fremembrancer.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cremembrancer/v1/common.proto\x1a remembrancer/v1/correction.proto\x1a\x1dremembrancer/v1/listing.proto\x1a\x1bremembrancer/v1/pause.proto\x1a\x1eremembrancer/v1/transfer.proto\"\xd6\x01\n\x0fRememberRequest\x12+\n\x05scope\x18\x01 \x01(\x0b\x32\x16.remembrancer.v1.ScopeB\x04\xe2\x41\x01\x02\x12\x34\n\x08memories\x18\x02 \x03(\x0b\x32\x1c.remembrancer.v1.MemoryInputB\x04\xe2\x41\x01\x02\x12#\n\x04\x61xes\x18\x03 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x13\n\x0bsession_key\x18\x06 \x01(\t\"\xd8\x01\n\x0bMemoryInput\x12/\n\x04type\x18\x01 \x01(\x0e\x32\x1b.remembrancer.v1.MemoryTypeB\x04\xe2\x41\x01\x02\x12\x15\n\x07\x63ontent\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12/\n\x0boccurred_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x04\x61xes\x18\x04 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12+\n\x06source\x18\x05 \x01(\x0b\x32\x1b.remembrancer.v1.SourceInfo\"\x80\x01\n\x10RememberResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.remembrancer.v1.WriteResult\x12\x11\n\tpersisted\x18\x02 \x01(\x08\x12*\n\x08warnings\x18\x03 \x03(\x0b\x32\x18.remembrancer.v1.Warning\"\xa4\x01\n\x0bWriteResult\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x36\n\x0b\x64isposition\x18\x02 \x01(\x0e\x32!.remembrancer.v1.WriteDisposition\x12\x10\n\x08\x65mbedded\x18\x03 \x01(\x08\x12 \n\x13resolved_project_id\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x16\n\x14_resolved_project_id\"\x81\x02\n\x12RecordTurnsRequest\x12+\n\x05scope\x18\x01 \x01(\x0b\x32\x16.remembrancer.v1.ScopeB\x04\xe2\x41\x01\x02\x12/\n\x05turns\x18\x02 \x03(\x0b\x32\x1a.remembrancer.v1.TurnInputB\x04\xe2\x41\x01\x02\x12#\n\x04\x61xes\x18\x03 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x13\n\x0bsession_key\x18\x06 \x01(\t\x12+\n\x06source\x18\x07 \x01(\x0b\x32\x1b.remembrancer.v1.SourceInfo\"a\n\tTurnInput\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x15\n\x07\x63ontent\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12\x11\n\ttimestamp\x18\x04 \x01(\t\x12\x0e\n\x06msg_id\x18\x05 \x01(\t\"\x83\x01\n\x13RecordTurnsResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.remembrancer.v1.WriteResult\x12\x11\n\tpersisted\x18\x02 \x01(\x08\x12*\n\x08warnings\x18\x03 \x03(\x0b\x32\x18.remembrancer.v1.Warning*s\n\x10WriteDisposition\x12!\n\x1dWRITE_DISPOSITION_UNSPECIFIED\x10\x00\x12\x1d\n\x19WRITE_DISPOSITION_CREATED\x10\x01\x12\x1d\n\x19WRITE_DISPOSITION_MATCHED\x10\x02\x32\xb8\x08\n\rMemoryService\x12O\n\x08Remember\x12 .remembrancer.v1.RememberRequest\x1a!.remembrancer.v1.RememberResponse\x12X\n\x0bRecordTurns\x12#.remembrancer.v1.RecordTurnsRequest\x1a$.remembrancer.v1.RecordTurnsResponse\x12[\n\x0cUpdateMemory\x12$.remembrancer.v1.UpdateMemoryRequest\x1a%.remembrancer.v1.UpdateMemoryResponse\x12I\n\x06\x46orget\x12\x1e.remembrancer.v1.ForgetRequest\x1a\x1f.remembrancer.v1.ForgetResponse\x12^\n\rRestoreMemory\x12%.remembrancer.v1.RestoreMemoryRequest\x1a&.remembrancer.v1.RestoreMemoryResponse\x12g\n\x10PausePersistence\x12(.remembrancer.v1.PausePersistenceRequest\x1a).remembrancer.v1.PausePersistenceResponse\x12j\n\x11ResumePersistence\x12).remembrancer.v1.ResumePersistenceRequest\x1a*.remembrancer.v1.ResumePersistenceResponse\x12K\n\x06\x45xport\x12\x1e.remembrancer.v1.ExportRequest\x1a\x1f.remembrancer.v1.ExportResponse0\x01\x12M\n\x06Import\x12\x1e.remembrancer.v1.ImportRequest\x1a\x1f.remembrancer.v1.ImportResponse(\x01\x30\x01\x12[\n\x0cListMemories\x12$.remembrancer.v1.ListMemoriesRequest\x1a%.remembrancer.v1.ListMemoriesResponse\x12O\n\x08GetScope\x12 .remembrancer.v1.GetScopeRequest\x1a!.remembrancer.v1.GetScopeResponse\x12U\n\nListScopes\x12\".remembrancer.v1.ListScopesRequest\x1a#.remembrancer.v1.ListScopesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,22 +52,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECORDTURNSREQUEST'].fields_by_name['turns']._serialized_options = b'\342A\001\002'
   _globals['_TURNINPUT'].fields_by_name['content']._loaded_options = None
   _globals['_TURNINPUT'].fields_by_name['content']._serialized_options = b'\342A\001\002'
-  _globals['_WRITEDISPOSITION']._serialized_start=1372
-  _globals['_WRITEDISPOSITION']._serialized_end=1487
-  _globals['_REMEMBERREQUEST']._serialized_start=146
-  _globals['_REMEMBERREQUEST']._serialized_end=360
-  _globals['_MEMORYINPUT']._serialized_start=363
-  _globals['_MEMORYINPUT']._serialized_end=579
-  _globals['_REMEMBERRESPONSE']._serialized_start=582
-  _globals['_REMEMBERRESPONSE']._serialized_end=710
-  _globals['_WRITERESULT']._serialized_start=713
-  _globals['_WRITERESULT']._serialized_end=877
-  _globals['_RECORDTURNSREQUEST']._serialized_start=880
-  _globals['_RECORDTURNSREQUEST']._serialized_end=1137
-  _globals['_TURNINPUT']._serialized_start=1139
-  _globals['_TURNINPUT']._serialized_end=1236
-  _globals['_RECORDTURNSRESPONSE']._serialized_start=1239
-  _globals['_RECORDTURNSRESPONSE']._serialized_end=1370
-  _globals['_MEMORYSERVICE']._serialized_start=1490
-  _globals['_MEMORYSERVICE']._serialized_end=1676
+  _globals['_WRITEDISPOSITION']._serialized_start=1498
+  _globals['_WRITEDISPOSITION']._serialized_end=1613
+  _globals['_REMEMBERREQUEST']._serialized_start=272
+  _globals['_REMEMBERREQUEST']._serialized_end=486
+  _globals['_MEMORYINPUT']._serialized_start=489
+  _globals['_MEMORYINPUT']._serialized_end=705
+  _globals['_REMEMBERRESPONSE']._serialized_start=708
+  _globals['_REMEMBERRESPONSE']._serialized_end=836
+  _globals['_WRITERESULT']._serialized_start=839
+  _globals['_WRITERESULT']._serialized_end=1003
+  _globals['_RECORDTURNSREQUEST']._serialized_start=1006
+  _globals['_RECORDTURNSREQUEST']._serialized_end=1263
+  _globals['_TURNINPUT']._serialized_start=1265
+  _globals['_TURNINPUT']._serialized_end=1362
+  _globals['_RECORDTURNSRESPONSE']._serialized_start=1365
+  _globals['_RECORDTURNSRESPONSE']._serialized_end=1496
+  _globals['_MEMORYSERVICE']._serialized_start=1616
+  _globals['_MEMORYSERVICE']._serialized_end=2696
 # @@protoc_insertion_point(module_scope)

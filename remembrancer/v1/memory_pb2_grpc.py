@@ -3,7 +3,11 @@
 import grpc
 import warnings
 
+from remembrancer.v1 import correction_pb2 as remembrancer_dot_v1_dot_correction__pb2
+from remembrancer.v1 import listing_pb2 as remembrancer_dot_v1_dot_listing__pb2
 from remembrancer.v1 import memory_pb2 as remembrancer_dot_v1_dot_memory__pb2
+from remembrancer.v1 import pause_pb2 as remembrancer_dot_v1_dot_pause__pb2
+from remembrancer.v1 import transfer_pb2 as remembrancer_dot_v1_dot_transfer__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -45,6 +49,56 @@ class MemoryServiceStub:
                 request_serializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.FromString,
                 _registered_method=True)
+        self.UpdateMemory = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/UpdateMemory',
+                request_serializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryResponse.FromString,
+                _registered_method=True)
+        self.Forget = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/Forget',
+                request_serializer=remembrancer_dot_v1_dot_correction__pb2.ForgetRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_correction__pb2.ForgetResponse.FromString,
+                _registered_method=True)
+        self.RestoreMemory = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/RestoreMemory',
+                request_serializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.FromString,
+                _registered_method=True)
+        self.PausePersistence = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/PausePersistence',
+                request_serializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceResponse.FromString,
+                _registered_method=True)
+        self.ResumePersistence = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/ResumePersistence',
+                request_serializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.FromString,
+                _registered_method=True)
+        self.Export = channel.unary_stream(
+                '/remembrancer.v1.MemoryService/Export',
+                request_serializer=remembrancer_dot_v1_dot_transfer__pb2.ExportRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ExportResponse.FromString,
+                _registered_method=True)
+        self.Import = channel.stream_stream(
+                '/remembrancer.v1.MemoryService/Import',
+                request_serializer=remembrancer_dot_v1_dot_transfer__pb2.ImportRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ImportResponse.FromString,
+                _registered_method=True)
+        self.ListMemories = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/ListMemories',
+                request_serializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesResponse.FromString,
+                _registered_method=True)
+        self.GetScope = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/GetScope',
+                request_serializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeResponse.FromString,
+                _registered_method=True)
+        self.ListScopes = channel.unary_unary(
+                '/remembrancer.v1.MemoryService/ListScopes',
+                request_serializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -71,6 +125,94 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateMemory(self, request, context):
+        """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+        and the old one is not. With the encoder down the new text is found by words at once.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Forget(self, request, context):
+        """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+        and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+        member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+        rewrite that follows; backups are the operator's business.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreMemory(self, request, context):
+        """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PausePersistence(self, request, context):
+        """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+        Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+        recalls are not counted. Ledgers go on as always.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumePersistence(self, request, context):
+        """ResumePersistence ends a pause before its time.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Export(self, request, context):
+        """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+        when their turn has not passed.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Import(self, request_iterator, context):
+        """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+        they were. Vectors of another model than the store's are made anew.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMemories(self, request, context):
+        """ListMemories pages through a scope's memories, newest first, stable while others write.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetScope(self, request, context):
+        """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListScopes(self, request, context):
+        """ListScopes pages through the scopes that hold records and that the caller may see.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -83,6 +225,56 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RecordTurns,
                     request_deserializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.SerializeToString,
+            ),
+            'UpdateMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateMemory,
+                    request_deserializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryResponse.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=remembrancer_dot_v1_dot_correction__pb2.ForgetRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_correction__pb2.ForgetResponse.SerializeToString,
+            ),
+            'RestoreMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreMemory,
+                    request_deserializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.SerializeToString,
+            ),
+            'PausePersistence': grpc.unary_unary_rpc_method_handler(
+                    servicer.PausePersistence,
+                    request_deserializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_pause__pb2.PausePersistenceResponse.SerializeToString,
+            ),
+            'ResumePersistence': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumePersistence,
+                    request_deserializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.SerializeToString,
+            ),
+            'Export': grpc.unary_stream_rpc_method_handler(
+                    servicer.Export,
+                    request_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ExportRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_transfer__pb2.ExportResponse.SerializeToString,
+            ),
+            'Import': grpc.stream_stream_rpc_method_handler(
+                    servicer.Import,
+                    request_deserializer=remembrancer_dot_v1_dot_transfer__pb2.ImportRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_transfer__pb2.ImportResponse.SerializeToString,
+            ),
+            'ListMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMemories,
+                    request_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_listing__pb2.ListMemoriesResponse.SerializeToString,
+            ),
+            'GetScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetScope,
+                    request_deserializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_listing__pb2.GetScopeResponse.SerializeToString,
+            ),
+            'ListScopes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListScopes,
+                    request_deserializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_listing__pb2.ListScopesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -140,6 +332,276 @@ class MemoryService:
             '/remembrancer.v1.MemoryService/RecordTurns',
             remembrancer_dot_v1_dot_memory__pb2.RecordTurnsRequest.SerializeToString,
             remembrancer_dot_v1_dot_memory__pb2.RecordTurnsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/UpdateMemory',
+            remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryRequest.SerializeToString,
+            remembrancer_dot_v1_dot_correction__pb2.UpdateMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/Forget',
+            remembrancer_dot_v1_dot_correction__pb2.ForgetRequest.SerializeToString,
+            remembrancer_dot_v1_dot_correction__pb2.ForgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/RestoreMemory',
+            remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryRequest.SerializeToString,
+            remembrancer_dot_v1_dot_correction__pb2.RestoreMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PausePersistence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/PausePersistence',
+            remembrancer_dot_v1_dot_pause__pb2.PausePersistenceRequest.SerializeToString,
+            remembrancer_dot_v1_dot_pause__pb2.PausePersistenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumePersistence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/ResumePersistence',
+            remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceRequest.SerializeToString,
+            remembrancer_dot_v1_dot_pause__pb2.ResumePersistenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Export(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/Export',
+            remembrancer_dot_v1_dot_transfer__pb2.ExportRequest.SerializeToString,
+            remembrancer_dot_v1_dot_transfer__pb2.ExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Import(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/remembrancer.v1.MemoryService/Import',
+            remembrancer_dot_v1_dot_transfer__pb2.ImportRequest.SerializeToString,
+            remembrancer_dot_v1_dot_transfer__pb2.ImportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/ListMemories',
+            remembrancer_dot_v1_dot_listing__pb2.ListMemoriesRequest.SerializeToString,
+            remembrancer_dot_v1_dot_listing__pb2.ListMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/GetScope',
+            remembrancer_dot_v1_dot_listing__pb2.GetScopeRequest.SerializeToString,
+            remembrancer_dot_v1_dot_listing__pb2.GetScopeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListScopes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.MemoryService/ListScopes',
+            remembrancer_dot_v1_dot_listing__pb2.ListScopesRequest.SerializeToString,
+            remembrancer_dot_v1_dot_listing__pb2.ListScopesResponse.FromString,
             options,
             channel_credentials,
             insecure,

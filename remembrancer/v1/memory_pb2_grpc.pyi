@@ -5,7 +5,11 @@ isort:skip_file
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from remembrancer.v1 import correction_pb2 as _correction_pb2
+from remembrancer.v1 import listing_pb2 as _listing_pb2
 from remembrancer.v1 import memory_pb2 as _memory_pb2
+from remembrancer.v1 import pause_pb2 as _pause_pb2
+from remembrancer.v1 import transfer_pb2 as _transfer_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -45,6 +49,54 @@ class MemoryServiceStub:
     `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
     understood; otherwise only `request_id` protects against doubles.
     """
+    UpdateMemory: _grpc.UnaryUnaryMultiCallable[_correction_pb2.UpdateMemoryRequest, _correction_pb2.UpdateMemoryResponse]
+    """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+    and the old one is not. With the encoder down the new text is found by words at once.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    Forget: _grpc.UnaryUnaryMultiCallable[_correction_pb2.ForgetRequest, _correction_pb2.ForgetResponse]
+    """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+    and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+    member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+    rewrite that follows; backups are the operator's business.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+    """
+    RestoreMemory: _grpc.UnaryUnaryMultiCallable[_correction_pb2.RestoreMemoryRequest, _correction_pb2.RestoreMemoryResponse]
+    """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    PausePersistence: _grpc.UnaryUnaryMultiCallable[_pause_pb2.PausePersistenceRequest, _pause_pb2.PausePersistenceResponse]
+    """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+    Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+    recalls are not counted. Ledgers go on as always.
+    Errors: INVALID_ARGUMENT.
+    """
+    ResumePersistence: _grpc.UnaryUnaryMultiCallable[_pause_pb2.ResumePersistenceRequest, _pause_pb2.ResumePersistenceResponse]
+    """ResumePersistence ends a pause before its time.
+    Errors: INVALID_ARGUMENT.
+    """
+    Export: _grpc.UnaryStreamMultiCallable[_transfer_pb2.ExportRequest, _transfer_pb2.ExportResponse]
+    """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+    when their turn has not passed.
+    Errors: INVALID_ARGUMENT.
+    """
+    Import: _grpc.StreamStreamMultiCallable[_transfer_pb2.ImportRequest, _transfer_pb2.ImportResponse]
+    """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+    they were. Vectors of another model than the store's are made anew.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
+    """
+    ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
+    """ListMemories pages through a scope's memories, newest first, stable while others write.
+    Errors: INVALID_ARGUMENT.
+    """
+    GetScope: _grpc.UnaryUnaryMultiCallable[_listing_pb2.GetScopeRequest, _listing_pb2.GetScopeResponse]
+    """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+    Errors: INVALID_ARGUMENT.
+    """
+    ListScopes: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListScopesRequest, _listing_pb2.ListScopesResponse]
+    """ListScopes pages through the scopes that hold records and that the caller may see.
+    Errors: INVALID_ARGUMENT.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -62,6 +114,54 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
     `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
     understood; otherwise only `request_id` protects against doubles.
+    """
+    UpdateMemory: _aio.UnaryUnaryMultiCallable[_correction_pb2.UpdateMemoryRequest, _correction_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
+    """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+    and the old one is not. With the encoder down the new text is found by words at once.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    Forget: _aio.UnaryUnaryMultiCallable[_correction_pb2.ForgetRequest, _correction_pb2.ForgetResponse]  # type: ignore[assignment]
+    """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+    and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+    member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+    rewrite that follows; backups are the operator's business.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+    """
+    RestoreMemory: _aio.UnaryUnaryMultiCallable[_correction_pb2.RestoreMemoryRequest, _correction_pb2.RestoreMemoryResponse]  # type: ignore[assignment]
+    """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+    Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+    """
+    PausePersistence: _aio.UnaryUnaryMultiCallable[_pause_pb2.PausePersistenceRequest, _pause_pb2.PausePersistenceResponse]  # type: ignore[assignment]
+    """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+    Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+    recalls are not counted. Ledgers go on as always.
+    Errors: INVALID_ARGUMENT.
+    """
+    ResumePersistence: _aio.UnaryUnaryMultiCallable[_pause_pb2.ResumePersistenceRequest, _pause_pb2.ResumePersistenceResponse]  # type: ignore[assignment]
+    """ResumePersistence ends a pause before its time.
+    Errors: INVALID_ARGUMENT.
+    """
+    Export: _aio.UnaryStreamMultiCallable[_transfer_pb2.ExportRequest, _transfer_pb2.ExportResponse]  # type: ignore[assignment]
+    """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+    when their turn has not passed.
+    Errors: INVALID_ARGUMENT.
+    """
+    Import: _aio.StreamStreamMultiCallable[_transfer_pb2.ImportRequest, _transfer_pb2.ImportResponse]  # type: ignore[assignment]
+    """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+    they were. Vectors of another model than the store's are made anew.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
+    """
+    ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
+    """ListMemories pages through a scope's memories, newest first, stable while others write.
+    Errors: INVALID_ARGUMENT.
+    """
+    GetScope: _aio.UnaryUnaryMultiCallable[_listing_pb2.GetScopeRequest, _listing_pb2.GetScopeResponse]  # type: ignore[assignment]
+    """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+    Errors: INVALID_ARGUMENT.
+    """
+    ListScopes: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListScopesRequest, _listing_pb2.ListScopesResponse]  # type: ignore[assignment]
+    """ListScopes pages through the scopes that hold records and that the caller may see.
+    Errors: INVALID_ARGUMENT.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -89,6 +189,114 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
         `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
         understood; otherwise only `request_id` protects against doubles.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateMemory(
+        self,
+        request: _correction_pb2.UpdateMemoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_correction_pb2.UpdateMemoryResponse, _abc.Awaitable[_correction_pb2.UpdateMemoryResponse]]:
+        """UpdateMemory changes the text, type or time of one observation or turn: from its answer on the new text is found
+        and the old one is not. With the encoder down the new text is found by words at once.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+
+    @_abc_1.abstractmethod
+    def Forget(
+        self,
+        request: _correction_pb2.ForgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_correction_pb2.ForgetResponse, _abc.Awaitable[_correction_pb2.ForgetResponse]]:
+        """Forget erases one memory, a selection, or a whole scope: no recall that starts after its answer returns any of it,
+        and copies in ledgers and remembered answers are erased by then or shortly after. An episode that loses its last
+        member goes too. Sequence numbers are never given out again. The store's append-only file loses the texts by the
+        rewrite that follows; backups are the operator's business.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def RestoreMemory(
+        self,
+        request: _correction_pb2.RestoreMemoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_correction_pb2.RestoreMemoryResponse, _abc.Awaitable[_correction_pb2.RestoreMemoryResponse]]:
+        """RestoreMemory brings back what was suppressed or declared STALE; what was erased is gone.
+        Errors: INVALID_ARGUMENT, NOT_FOUND MEMORY_NOT_FOUND, ABORTED.
+        """
+
+    @_abc_1.abstractmethod
+    def PausePersistence(
+        self,
+        request: _pause_pb2.PausePersistenceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pause_pb2.PausePersistenceResponse, _abc.Awaitable[_pause_pb2.PausePersistenceResponse]]:
+        """PausePersistence has the caller's writes in this scope that carry this session_key store nothing for a while:
+        Remember and RecordTurns answer `persisted=false`, Commit closes its session and forms no episode or procedure,
+        recalls are not counted. Ledgers go on as always.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumePersistence(
+        self,
+        request: _pause_pb2.ResumePersistenceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pause_pb2.ResumePersistenceResponse, _abc.Awaitable[_pause_pb2.ResumePersistenceResponse]]:
+        """ResumePersistence ends a pause before its time.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def Export(
+        self,
+        request: _transfer_pb2.ExportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_transfer_pb2.ExportResponse], _abc.AsyncIterator[_transfer_pb2.ExportResponse]]:
+        """Export streams everything that a scope holds, in ascending order of the numbers. Records written meanwhile come too
+        when their turn has not passed.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def Import(
+        self,
+        request_iterator: _MaybeAsyncIterator[_transfer_pb2.ImportRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_transfer_pb2.ImportResponse], _abc.AsyncIterator[_transfer_pb2.ImportResponse]]:
+        """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
+        they were. Vectors of another model than the store's are made anew.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
+        """
+
+    @_abc_1.abstractmethod
+    def ListMemories(
+        self,
+        request: _listing_pb2.ListMemoriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_listing_pb2.ListMemoriesResponse, _abc.Awaitable[_listing_pb2.ListMemoriesResponse]]:
+        """ListMemories pages through a scope's memories, newest first, stable while others write.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def GetScope(
+        self,
+        request: _listing_pb2.GetScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_listing_pb2.GetScopeResponse, _abc.Awaitable[_listing_pb2.GetScopeResponse]]:
+        """GetScope counts what a scope holds. It looks at every record: give it time for a large scope.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ListScopes(
+        self,
+        request: _listing_pb2.ListScopesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_listing_pb2.ListScopesResponse, _abc.Awaitable[_listing_pb2.ListScopesResponse]]:
+        """ListScopes pages through the scopes that hold records and that the caller may see.
+        Errors: INVALID_ARGUMENT.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -219,6 +219,30 @@ PROBABLE_ANSWER_REASON_NOT_ENABLED: ProbableAnswerReason.ValueType  # 3
 """It was not asked for, or this server has it switched off."""
 Global___ProbableAnswerReason: _TypeAlias = ProbableAnswerReason  # noqa: Y015
 
+class _MessageOrigin:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MessageOriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MessageOrigin.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MESSAGE_ORIGIN_UNSPECIFIED: _MessageOrigin.ValueType  # 0
+    """Never sent."""
+    MESSAGE_ORIGIN_MEMORY: _MessageOrigin.ValueType  # 1
+    """A memory."""
+    MESSAGE_ORIGIN_CONVERSATION: _MessageOrigin.ValueType  # 2
+    """An echo of the held conversation."""
+
+class MessageOrigin(_MessageOrigin, metaclass=_MessageOriginEnumTypeWrapper):
+    """MessageOrigin says where a message comes from."""
+
+MESSAGE_ORIGIN_UNSPECIFIED: MessageOrigin.ValueType  # 0
+"""Never sent."""
+MESSAGE_ORIGIN_MEMORY: MessageOrigin.ValueType  # 1
+"""A memory."""
+MESSAGE_ORIGIN_CONVERSATION: MessageOrigin.ValueType  # 2
+"""An echo of the held conversation."""
+Global___MessageOrigin: _TypeAlias = MessageOrigin  # noqa: Y015
+
 @_typing.final
 class RecallRequest(_message.Message):
     """RecallRequest is a query and what bounds it."""
@@ -1063,3 +1087,452 @@ class AlternativeAnswer(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AlternativeAnswer: _TypeAlias = AlternativeAnswer  # noqa: Y015
+
+@_typing.final
+class ContextEntry(_message.Message):
+    """ContextEntry is one entry of the conversation that the caller holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROLE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    USER_ID_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_FIELD_NUMBER: _builtins.int
+    role: _builtins.str
+    """Exactly `user` or `assistant` = the entry is echoed and filters; anything else = it filters only. At most 256 code
+    points.
+    """
+    name: _builtins.str
+    """The speaker's name. At most 256 code points."""
+    user_id: _builtins.str
+    """The speaker's id; preferred to the name. At most 256 code points."""
+    content: _builtins.str
+    """What was said; a blank entry is skipped altogether."""
+    timestamp: _builtins.str
+    """When it was said: RFC 3339 or ISO 8601; anything else counts as no time. At most 256 code points."""
+    def __init__(
+        self,
+        *,
+        role: _builtins.str = ...,
+        name: _builtins.str = ...,
+        user_id: _builtins.str = ...,
+        content: _builtins.str = ...,
+        timestamp: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "name", b"name", "role", b"role", "timestamp", b"timestamp", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContextEntry: _TypeAlias = ContextEntry  # noqa: Y015
+
+@_typing.final
+class RecallWithContextRequest(_message.Message):
+    """RecallWithContextRequest is a query together with a held conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    MIN_SCORE_FIELD_NUMBER: _builtins.int
+    RELAX_GATE_FIELD_NUMBER: _builtins.int
+    FULL_CONTENT_FIELD_NUMBER: _builtins.int
+    TASK_CONTEXT_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    PROBABLE_ANSWER_FIELD_NUMBER: _builtins.int
+    AXES_FIELD_NUMBER: _builtins.int
+    ANY_AXIS_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    TYPES_FIELD_NUMBER: _builtins.int
+    OCCURRED_AFTER_FIELD_NUMBER: _builtins.int
+    OCCURRED_BEFORE_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _builtins.int
+    REQUIRE_TIERS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SESSION_KEY_FIELD_NUMBER: _builtins.int
+    EXTERNAL_CONTEXT_FIELD_NUMBER: _builtins.int
+    query: _builtins.str
+    """What to look for: 0..4096 code points. Blank = the most recent memories by the order of writing, without the
+    encoder, the gate, procedures or a probable answer; relevance and confidence are 0 then.
+    """
+    session_id: _builtins.str
+    """See RecallRequest."""
+    mode: Global___RecallMode.ValueType
+    """See RecallRequest."""
+    agent_id: _builtins.str
+    """The agent whose memories are meant: 1..256 code points, not blank. `axes.agent_id` may repeat it."""
+    limit: _builtins.int
+    """How many direct memories: 0..50; unset = 10; 0 = none, and no tier is asked. The search is equally deep whatever it
+    is. Echoes and associated memories come on top.
+    """
+    min_score: _builtins.float
+    """Lowest relevance of a returned memory, if it is above the gate: 0..1."""
+    relax_gate: _builtins.bool
+    """Halves the quality gate, and does nothing else."""
+    full_content: _builtins.bool
+    """Whole texts of memories within 200000 code points in all, instead of the first 500 of each."""
+    evidence: Global___EvidenceMode.ValueType
+    """See RecallRequest."""
+    probable_answer: _builtins.bool
+    """See RecallRequest."""
+    include_superseded: _builtins.bool
+    """See RecallRequest."""
+    request_id: _builtins.str
+    """See RecallRequest."""
+    session_key: _builtins.str
+    """A partition hint: the degraded advisory and a no-persist pause hang on it; filters nothing. At most 256 code points."""
+    @_builtins.property
+    def scope(self) -> _common_pb2.Scope:
+        """Where to look."""
+
+    @_builtins.property
+    def task_context(self) -> _struct_pb2.Struct:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def axes(self) -> _common_pb2.Axes:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryKind.ValueType]:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def types(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryType.ValueType]:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def occurred_after(self) -> _timestamp_pb2.Timestamp:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def occurred_before(self) -> _timestamp_pb2.Timestamp:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def require_tiers(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Tier.ValueType]:
+        """See RecallRequest."""
+
+    @_builtins.property
+    def external_context(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContextEntry]:
+        """The held conversation: at most 500 entries, together at most 1 MiB of UTF-8. An observation or turn whose trimmed,
+        lower-cased text equals an entry's is left out; with entries of 32 code points and more also one of which either
+        text begins with the other.
+        """
+
+    def __init__(
+        self,
+        *,
+        query: _builtins.str = ...,
+        scope: _common_pb2.Scope | None = ...,
+        session_id: _builtins.str = ...,
+        mode: Global___RecallMode.ValueType = ...,
+        agent_id: _builtins.str = ...,
+        limit: _builtins.int | None = ...,
+        min_score: _builtins.float | None = ...,
+        relax_gate: _builtins.bool = ...,
+        full_content: _builtins.bool = ...,
+        task_context: _struct_pb2.Struct | None = ...,
+        evidence: Global___EvidenceMode.ValueType = ...,
+        probable_answer: _builtins.bool | None = ...,
+        axes: _common_pb2.Axes | None = ...,
+        any_axis: _abc.Iterable[_common_pb2.Axis.ValueType] | None = ...,
+        kinds: _abc.Iterable[_common_pb2.MemoryKind.ValueType] | None = ...,
+        types: _abc.Iterable[_common_pb2.MemoryType.ValueType] | None = ...,
+        occurred_after: _timestamp_pb2.Timestamp | None = ...,
+        occurred_before: _timestamp_pb2.Timestamp | None = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        include_superseded: _builtins.bool = ...,
+        require_tiers: _abc.Iterable[_common_pb2.Tier.ValueType] | None = ...,
+        request_id: _builtins.str = ...,
+        session_key: _builtins.str = ...,
+        external_context: _abc.Iterable[Global___ContextEntry] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "_min_score", b"_min_score", "_probable_answer", b"_probable_answer", "as_of", b"as_of", "axes", b"axes", "limit", b"limit", "min_score", b"min_score", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before", "probable_answer", b"probable_answer", "scope", b"scope", "task_context", b"task_context"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "_min_score", b"_min_score", "_probable_answer", b"_probable_answer", "agent_id", b"agent_id", "any_axis", b"any_axis", "as_of", b"as_of", "axes", b"axes", "evidence", b"evidence", "external_context", b"external_context", "full_content", b"full_content", "include_superseded", b"include_superseded", "kinds", b"kinds", "limit", b"limit", "min_score", b"min_score", "mode", b"mode", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before", "probable_answer", b"probable_answer", "query", b"query", "relax_gate", b"relax_gate", "request_id", b"request_id", "require_tiers", b"require_tiers", "scope", b"scope", "session_id", b"session_id", "session_key", b"session_key", "task_context", b"task_context", "types", b"types"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    _WhichOneofReturnType__min_score: _TypeAlias = _typing.Literal["min_score"]  # noqa: Y015
+    _WhichOneofArgType__min_score: _TypeAlias = _typing.Literal["_min_score", b"_min_score"]  # noqa: Y015
+    _WhichOneofReturnType__probable_answer: _TypeAlias = _typing.Literal["probable_answer"]  # noqa: Y015
+    _WhichOneofArgType__probable_answer: _TypeAlias = _typing.Literal["_probable_answer", b"_probable_answer"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_score) -> _WhichOneofReturnType__min_score | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__probable_answer) -> _WhichOneofReturnType__probable_answer | None: ...
+
+Global___RecallWithContextRequest: _TypeAlias = RecallWithContextRequest  # noqa: Y015
+
+@_typing.final
+class RecallWithContextResponse(_message.Message):
+    """RecallWithContextResponse is the merged conversation, and how far it can be trusted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RETRIEVAL_ID_FIELD_NUMBER: _builtins.int
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    ENTITIES_FIELD_NUMBER: _builtins.int
+    PROCEDURES_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    EVIDENCE_TRUNCATED_FIELD_NUMBER: _builtins.int
+    EVIDENCE_MODE_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    SCOPE_KNOWN_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    MORE_AVAILABLE_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    ACTIVE_TIER_ERROR_FIELD_NUMBER: _builtins.int
+    DEEP_TIER_ERROR_FIELD_NUMBER: _builtins.int
+    PROBABLE_ANSWER_FIELD_NUMBER: _builtins.int
+    PROBABLE_ANSWER_REASON_FIELD_NUMBER: _builtins.int
+    RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
+    GATE_FALLBACK_FIELD_NUMBER: _builtins.int
+    CONTEXT_FILTER_ONLY_FIELD_NUMBER: _builtins.int
+    FULL_CONTENT_BUDGET_CHARS_FIELD_NUMBER: _builtins.int
+    DEGRADED_ADVISORY_FIELD_NUMBER: _builtins.int
+    retrieval_id: _builtins.str
+    """The retrieval; in the ledger before this answer leaves. Memories and procedures need feedback, echoes do not."""
+    evidence_truncated: _builtins.bool
+    """See RecallResponse."""
+    evidence_mode: Global___EvidenceMode.ValueType
+    """See RecallResponse."""
+    confidence: _builtins.float
+    """See RecallResponse."""
+    mode: Global___RecallMode.ValueType
+    """See RecallResponse."""
+    scope_known: _builtins.bool
+    """See RecallResponse."""
+    more_available: _builtins.bool
+    """See RecallResponse, with `limit` for `top_k` and the gate for the floor."""
+    probable_answer_reason: Global___ProbableAnswerReason.ValueType
+    """See RecallResponse."""
+    resolved_project_id: _builtins.str
+    """See RecallResponse."""
+    gate_fallback: _builtins.bool
+    """Whether everything fell below the gate and what is returned only shares words with the query."""
+    full_content_budget_chars: _builtins.int
+    """Set once `full_content` ran out of its budget: the budget, 200000."""
+    degraded_advisory: _builtins.str
+    """Set while the query cannot be embedded: what that means, in full once per outage for each caller and `session_key`,
+    in short after that.
+    """
+    @_builtins.property
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContextMessage]:
+        """Memories and echoes, oldest first; those whose time is missing or not understood come before all others. Equal times:
+        memories in recall order, then echoes in the order given.
+        """
+
+    @_builtins.property
+    def entities(self) -> _containers.RepeatedCompositeFieldContainer[Global___EntityHit]:
+        """See Hits; DEEP only."""
+
+    @_builtins.property
+    def procedures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Procedure]:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def usage(self) -> Global___Usage:
+        """See RecallResponse; the texts of `external_context` count too."""
+
+    @_builtins.property
+    def active_tier_error(self) -> _status_pb2.Status:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def deep_tier_error(self) -> _status_pb2.Status:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def probable_answer(self) -> Global___ProbableAnswer:
+        """See RecallResponse."""
+
+    @_builtins.property
+    def context_filter_only(self) -> Global___ContextFilterOnly:
+        """Set when entries of other roles than `user` and `assistant` filtered without being echoed."""
+
+    def __init__(
+        self,
+        *,
+        retrieval_id: _builtins.str = ...,
+        messages: _abc.Iterable[Global___ContextMessage] | None = ...,
+        entities: _abc.Iterable[Global___EntityHit] | None = ...,
+        procedures: _abc.Iterable[Global___Procedure] | None = ...,
+        evidence: _abc.Iterable[Global___Evidence] | None = ...,
+        evidence_truncated: _builtins.bool = ...,
+        evidence_mode: Global___EvidenceMode.ValueType = ...,
+        confidence: _builtins.float = ...,
+        mode: Global___RecallMode.ValueType = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        scope_known: _builtins.bool = ...,
+        warnings: _abc.Iterable[_common_pb2.Warning] | None = ...,
+        more_available: _builtins.bool = ...,
+        usage: Global___Usage | None = ...,
+        active_tier_error: _status_pb2.Status | None = ...,
+        deep_tier_error: _status_pb2.Status | None = ...,
+        probable_answer: Global___ProbableAnswer | None = ...,
+        probable_answer_reason: Global___ProbableAnswerReason.ValueType = ...,
+        resolved_project_id: _builtins.str | None = ...,
+        gate_fallback: _builtins.bool = ...,
+        context_filter_only: Global___ContextFilterOnly | None = ...,
+        full_content_budget_chars: _builtins.int | None = ...,
+        degraded_advisory: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_full_content_budget_chars", b"_full_content_budget_chars", "_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "as_of", b"as_of", "context_filter_only", b"context_filter_only", "deep_tier_error", b"deep_tier_error", "full_content_budget_chars", b"full_content_budget_chars", "probable_answer", b"probable_answer", "resolved_project_id", b"resolved_project_id", "usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_full_content_budget_chars", b"_full_content_budget_chars", "_resolved_project_id", b"_resolved_project_id", "active_tier_error", b"active_tier_error", "as_of", b"as_of", "confidence", b"confidence", "context_filter_only", b"context_filter_only", "deep_tier_error", b"deep_tier_error", "degraded_advisory", b"degraded_advisory", "entities", b"entities", "evidence", b"evidence", "evidence_mode", b"evidence_mode", "evidence_truncated", b"evidence_truncated", "full_content_budget_chars", b"full_content_budget_chars", "gate_fallback", b"gate_fallback", "messages", b"messages", "mode", b"mode", "more_available", b"more_available", "probable_answer", b"probable_answer", "probable_answer_reason", b"probable_answer_reason", "procedures", b"procedures", "resolved_project_id", b"resolved_project_id", "retrieval_id", b"retrieval_id", "scope_known", b"scope_known", "usage", b"usage", "warnings", b"warnings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__full_content_budget_chars: _TypeAlias = _typing.Literal["full_content_budget_chars"]  # noqa: Y015
+    _WhichOneofArgType__full_content_budget_chars: _TypeAlias = _typing.Literal["_full_content_budget_chars", b"_full_content_budget_chars"]  # noqa: Y015
+    _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
+    _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__full_content_budget_chars) -> _WhichOneofReturnType__full_content_budget_chars | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_project_id) -> _WhichOneofReturnType__resolved_project_id | None: ...
+
+Global___RecallWithContextResponse: _TypeAlias = RecallWithContextResponse  # noqa: Y015
+
+@_typing.final
+class ContextFilterOnly(_message.Message):
+    """ContextFilterOnly says which entries were not echoed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROLES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their roles, sorted, each once; a missing one is `(unset)`."""
+
+    def __init__(
+        self,
+        *,
+        roles: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["roles", b"roles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContextFilterOnly: _TypeAlias = ContextFilterOnly  # noqa: Y015
+
+@_typing.final
+class ContextMessage(_message.Message):
+    """ContextMessage is one message of the merged conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    CONTENT_TRUNCATED_FIELD_NUMBER: _builtins.int
+    CONTENT_LENGTH_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_TEXT_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    origin: Global___MessageOrigin.ValueType
+    """Where it comes from."""
+    role: _builtins.str
+    """The role as stored or given."""
+    content: _builtins.str
+    """The text: of a memory the first 500 code points, unless `full_content`; of an echo always whole."""
+    content_truncated: _builtins.bool
+    """Whether `content` is only the beginning."""
+    content_length: _builtins.int
+    """Length of the whole text in code points."""
+    timestamp_text: _builtins.str
+    """An echo's time exactly as given; a memory's `timestamp` in RFC 3339."""
+    @_builtins.property
+    def source(self) -> Global___MessageSource:
+        """Who said it."""
+
+    @_builtins.property
+    def timestamp(self) -> _timestamp_pb2.Timestamp:
+        """The time by which it is ordered; unset when missing or not understood. Of a memory its `occurred_at`."""
+
+    @_builtins.property
+    def memory(self) -> Global___Hit:
+        """The memory; set only for MEMORY. Its texts stand above: `content` is empty here."""
+
+    def __init__(
+        self,
+        *,
+        origin: Global___MessageOrigin.ValueType = ...,
+        role: _builtins.str = ...,
+        source: Global___MessageSource | None = ...,
+        content: _builtins.str = ...,
+        content_truncated: _builtins.bool = ...,
+        content_length: _builtins.int = ...,
+        timestamp_text: _builtins.str = ...,
+        timestamp: _timestamp_pb2.Timestamp | None = ...,
+        memory: Global___Hit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "source", b"source", "timestamp", b"timestamp"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "content_length", b"content_length", "content_truncated", b"content_truncated", "memory", b"memory", "origin", b"origin", "role", b"role", "source", b"source", "timestamp", b"timestamp", "timestamp_text", b"timestamp_text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContextMessage: _TypeAlias = ContextMessage  # noqa: Y015
+
+@_typing.final
+class MessageSource(_message.Message):
+    """MessageSource says who said something."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """`User`, `Agent`, or `Memory` for what nobody said in a conversation."""
+    id: _builtins.str
+    """Of an echo: the user's id, else the name, else `User`; of the assistant `self`. Of a memory: the speaker's name, else
+    the user, else the agent.
+    """
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MessageSource: _TypeAlias = MessageSource  # noqa: Y015

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from remembrancer.v1 import contents_pb2 as remembrancer_dot_v1_dot_contents__pb2
 from remembrancer.v1 import recall_pb2 as remembrancer_dot_v1_dot_recall__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -40,6 +41,16 @@ class RecallServiceStub:
                 request_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallRequest.SerializeToString,
                 response_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallResponse.FromString,
                 _registered_method=True)
+        self.RecallWithContext = channel.unary_unary(
+                '/remembrancer.v1.RecallService/RecallWithContext',
+                request_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextResponse.FromString,
+                _registered_method=True)
+        self.GetContents = channel.unary_unary(
+                '/remembrancer.v1.RecallService/GetContents',
+                request_serializer=remembrancer_dot_v1_dot_contents__pb2.GetContentsRequest.SerializeToString,
+                response_deserializer=remembrancer_dot_v1_dot_contents__pb2.GetContentsResponse.FromString,
+                _registered_method=True)
 
 
 class RecallServiceServicer:
@@ -59,6 +70,23 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecallWithContext(self, request, context):
+        """RecallWithContext recalls memories and merges them with the conversation that the caller already holds: what is in
+        both comes once. The same ledger rules as for Recall hold.
+        Errors: those of Recall.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetContents(self, request, context):
+        """GetContents gives whole texts of memories and evidence by id. It exposes nothing and enters no ledger.
+        Errors: INVALID_ARGUMENT. An id that is not there is no error but `missing`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -66,6 +94,16 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.Recall,
                     request_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallRequest.FromString,
                     response_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallResponse.SerializeToString,
+            ),
+            'RecallWithContext': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecallWithContext,
+                    request_deserializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_recall__pb2.RecallWithContextResponse.SerializeToString,
+            ),
+            'GetContents': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetContents,
+                    request_deserializer=remembrancer_dot_v1_dot_contents__pb2.GetContentsRequest.FromString,
+                    response_serializer=remembrancer_dot_v1_dot_contents__pb2.GetContentsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -96,6 +134,60 @@ class RecallService:
             '/remembrancer.v1.RecallService/Recall',
             remembrancer_dot_v1_dot_recall__pb2.RecallRequest.SerializeToString,
             remembrancer_dot_v1_dot_recall__pb2.RecallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecallWithContext(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.RecallService/RecallWithContext',
+            remembrancer_dot_v1_dot_recall__pb2.RecallWithContextRequest.SerializeToString,
+            remembrancer_dot_v1_dot_recall__pb2.RecallWithContextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetContents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remembrancer.v1.RecallService/GetContents',
+            remembrancer_dot_v1_dot_contents__pb2.GetContentsRequest.SerializeToString,
+            remembrancer_dot_v1_dot_contents__pb2.GetContentsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from remembrancer.v1 import contents_pb2 as _contents_pb2
 from remembrancer.v1 import recall_pb2 as _recall_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -42,6 +43,15 @@ class RecallServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH, SESSION_ENDED,
     SESSION_EXPIRED, SESSION_FULL; UNAVAILABLE TIERS_UNAVAILABLE or STORE_UNAVAILABLE.
     """
+    RecallWithContext: _grpc.UnaryUnaryMultiCallable[_recall_pb2.RecallWithContextRequest, _recall_pb2.RecallWithContextResponse]
+    """RecallWithContext recalls memories and merges them with the conversation that the caller already holds: what is in
+    both comes once. The same ledger rules as for Recall hold.
+    Errors: those of Recall.
+    """
+    GetContents: _grpc.UnaryUnaryMultiCallable[_contents_pb2.GetContentsRequest, _contents_pb2.GetContentsResponse]
+    """GetContents gives whole texts of memories and evidence by id. It exposes nothing and enters no ledger.
+    Errors: INVALID_ARGUMENT. An id that is not there is no error but `missing`.
+    """
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -56,6 +66,15 @@ class RecallServiceAsyncStub(RecallServiceStub):
     `deep_tier_error`. A recall whose answer was lost still counts in the ledger: retry with the same `request_id`.
     Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH, SESSION_ENDED,
     SESSION_EXPIRED, SESSION_FULL; UNAVAILABLE TIERS_UNAVAILABLE or STORE_UNAVAILABLE.
+    """
+    RecallWithContext: _aio.UnaryUnaryMultiCallable[_recall_pb2.RecallWithContextRequest, _recall_pb2.RecallWithContextResponse]  # type: ignore[assignment]
+    """RecallWithContext recalls memories and merges them with the conversation that the caller already holds: what is in
+    both comes once. The same ledger rules as for Recall hold.
+    Errors: those of Recall.
+    """
+    GetContents: _aio.UnaryUnaryMultiCallable[_contents_pb2.GetContentsRequest, _contents_pb2.GetContentsResponse]  # type: ignore[assignment]
+    """GetContents gives whole texts of memories and evidence by id. It exposes nothing and enters no ledger.
+    Errors: INVALID_ARGUMENT. An id that is not there is no error but `missing`.
     """
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -74,6 +93,27 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         `deep_tier_error`. A recall whose answer was lost still counts in the ledger: retry with the same `request_id`.
         Errors: INVALID_ARGUMENT; NOT_FOUND SESSION_NOT_FOUND; FAILED_PRECONDITION SESSION_SCOPE_MISMATCH, SESSION_ENDED,
         SESSION_EXPIRED, SESSION_FULL; UNAVAILABLE TIERS_UNAVAILABLE or STORE_UNAVAILABLE.
+        """
+
+    @_abc_1.abstractmethod
+    def RecallWithContext(
+        self,
+        request: _recall_pb2.RecallWithContextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_pb2.RecallWithContextResponse, _abc.Awaitable[_recall_pb2.RecallWithContextResponse]]:
+        """RecallWithContext recalls memories and merges them with the conversation that the caller already holds: what is in
+        both comes once. The same ledger rules as for Recall hold.
+        Errors: those of Recall.
+        """
+
+    @_abc_1.abstractmethod
+    def GetContents(
+        self,
+        request: _contents_pb2.GetContentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_contents_pb2.GetContentsResponse, _abc.Awaitable[_contents_pb2.GetContentsResponse]]:
+        """GetContents gives whole texts of memories and evidence by id. It exposes nothing and enters no ledger.
+        Errors: INVALID_ARGUMENT. An id that is not there is no error but `missing`.
         """
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

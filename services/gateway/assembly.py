@@ -39,7 +39,7 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
     shown = [hit for hit in plan.hits if hit.n in texts.records]
     hits = recall_pb2.Hits(entities=plan.entities)
     for planned in shown:
-        hit = _hit(planned, texts.records[planned.n])
+        hit = hit_of(planned, texts.records[planned.n])
         (hits.turns if hit.kind == common_pb2.MEMORY_KIND_TURN else hits.observations).append(hit)
     for listed in (hits.turns, hits.observations):
         listed.sort(key=lambda h: (-h.score, number_of(h.memory_id)))
@@ -76,7 +76,8 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
     return response
 
 
-def _hit(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb2.Hit:
+def hit_of(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb2.Hit:
+    """Return one memory as it is shown."""
     hit = recall_pb2.Hit(
         memory_id=record_id(record.kind, planned.n),
         content=record.content[:PREVIEW],

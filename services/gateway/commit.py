@@ -45,7 +45,7 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     encoded = _Texts(parts, call)
     async for _ in tries(ATTEMPTS):
-        before = await read_before(parts, keys, ref, call.caller, memory)
+        before = await read_before(parts, keys, ref, call.caller, memory, request.session_key)
         if isinstance(before, Seen):
             return _again(before)
         if before.session.state is StoredState.ABANDONED:

@@ -41,8 +41,9 @@ class Closing:
             verification=request.verification if request.HasField("verification") else None,
             trajectory=kept,
         )
-        self._episode = self._renewed_episode() if self._covered else None
-        self._procedure = self._renewed_procedure() if self._covered and request.HasField("procedure") else None
+        forms = self._covered and not before.paused
+        self._episode = self._renewed_episode() if forms else None
+        self._procedure = self._renewed_procedure() if forms and request.HasField("procedure") else None
 
     def texts(self) -> list[str]:
         """Return the searched texts of the records that are made or change their text."""
@@ -117,6 +118,9 @@ class Closing:
         if isinstance(target, Allocated):
             planned.allocated = target.index
             change.write("HSET", change.keys.session(self._session.ref.ledger), field, target)
+            if record.kind == store_pb2.RECORD_KIND_EPISODE:
+                # Outlives the session: who forgets a member must find the episode.
+                change.write("HSET", change.keys.episodes, self._session.ref.ledger, target)
         else:
             planned.n = target
 

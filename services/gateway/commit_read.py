@@ -19,6 +19,7 @@ class Before:
 
     `members` are the N of the records that the session wrote, `used` the procedures it used with what was learned of
     them (None = nothing), `records` the session's own episode and procedure as stored (None = forgotten since).
+    `paused` says that nothing is to be formed now.
     """
 
     session: Session
@@ -28,10 +29,11 @@ class Before:
     members: list[int]
     used: dict[int, bytes | None]
     records: dict[int, bytes | None]
+    paused: bool
 
 
 async def read_before(
-    parts: Parts, keys: PartitionKeys, ref: SessionRef, caller: str, memory: RequestMemory
+    parts: Parts, keys: PartitionKeys, ref: SessionRef, caller: str, memory: RequestMemory, session_key: str
 ) -> Before | Seen:
     """Return the session and what hangs on it, or the first answer when the same request came in earlier.
 
@@ -43,9 +45,10 @@ async def read_before(
         ("HGET", keys.meta, "n"),
         ("LRANGE", keys.written(ref.ledger), "0", "-1"),
         ("SMEMBERS", keys.used_procedures(ref.ledger)),
+        ("EXISTS", keys.pause(caller, session_key)),
         *memory.reads(),
     )
-    raw, uncovered, n, members, used, *rest = snapshot.answers
+    raw, uncovered, n, members, used, paused, *rest = snapshot.answers
     session = owned(ref, raw, snapshot.now_ms, caller, parts.retention)
     seen = memory.seen(rest)
     if seen is not None:
@@ -59,6 +62,7 @@ async def read_before(
         members=[int(member) for member in members],
         used=await _fields(parts, keys.learned, sorted(int(name) for name in used)),
         records=await _fields(parts, keys.records, own),
+        paused=bool(paused),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +21,9 @@ CHUNK_CHARACTERS: Final = 32000
 
 CALL_SECONDS: Final = 8.0
 """The longest wait for one call: an encoder that hangs must not use up a write's whole deadline."""
+
+
+MODEL_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class Encoder:
         """Take channels to the encoders; they are tried in order."""
         self._stubs = [encoder_pb2_grpc.EncoderServiceStub(channel) for channel in channels]
         self._log = structlog.get_logger()
+        self.worked_at = 0.0
+        """When an encoder last did its work, in seconds since 1970."""
 
     async def encode(
         self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float
@@ -82,10 +88,24 @@ class Encoder:
             texts += [Encoded(result.vectors, result.analysis) for result in response.results]
         return EncodedTexts(model_id, dimension, texts, unrelated)
 
+    async def dimension_of(self, model_id: str) -> int:
+        """Return the length of the vectors of a model; 0 when no encoder that answers serves it."""
+        for stub in self._stubs:
+            try:
+                model = await stub.GetModel(encoder_pb2.GetModelRequest(), timeout=MODEL_SECONDS)
+            except grpc.aio.AioRpcError as error:
+                self._log.warning("encoder call failed", code=error.code().name)
+                continue
+            if model.model_id == model_id:
+                return model.dimension
+        return 0
+
     async def _call(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
         for stub in self._stubs:
             try:
-                return await stub.Encode(request, timeout=seconds)
+                response = await stub.Encode(request, timeout=seconds)
+                self.worked_at = time.time()
+                return response
             except grpc.aio.AioRpcError as error:
                 self._log.warning("encoder call failed", code=error.code().name)
                 if error.code() is grpc.StatusCode.INVALID_ARGUMENT:

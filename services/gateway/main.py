@@ -18,10 +18,13 @@ from remembrancer.runtime.settings import load
 from remembrancer.store.connection import connect
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
+from remembrancer.store.sweep import Sweeper
 from remembrancer.store.waiting import until_reachable
 from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
 from services.gateway.answer import Answerer
+from services.gateway.counters import RecallCounters
 from services.gateway.encoding import Encoder
+from services.gateway.erasing import erase_leftovers
 from services.gateway.fairness import PartitionGate
 from services.gateway.operating_context import OperatingContext
 from services.gateway.parts import Parts
@@ -46,6 +49,12 @@ WRITES = (
     "/remembrancer.v1.SessionService/AbandonSession",
     "/remembrancer.v1.MemoryService/Remember",
     "/remembrancer.v1.MemoryService/RecordTurns",
+    "/remembrancer.v1.MemoryService/UpdateMemory",
+    "/remembrancer.v1.MemoryService/Forget",
+    "/remembrancer.v1.MemoryService/RestoreMemory",
+    "/remembrancer.v1.MemoryService/PausePersistence",
+    "/remembrancer.v1.MemoryService/ResumePersistence",
+    "/remembrancer.v1.MemoryService/GetScope",
 )
 
 
@@ -84,7 +93,7 @@ async def _serve(settings: GatewaySettings) -> None:
             default_deadline=READ_SECONDS,
             deadlines=dict.fromkeys(WRITES, WRITE_SECONDS),
         ),
-        background=[partial(refill, parts)],
+        background=[partial(refill, parts), partial(erase_leftovers, parts)],
         connection_age=CONNECTION_AGE,
     )
 
@@ -92,7 +101,8 @@ async def _serve(settings: GatewaySettings) -> None:
 def build(settings: GatewaySettings) -> Parts:
     """Build the gateway's parts; nothing connects before it is used."""
     token = settings.worker_token
-    store = PartitionStore(connect(settings.store_url, cluster=settings.store_cluster))
+    redis = connect(settings.store_url, cluster=settings.store_cluster)
+    store = PartitionStore(redis)
     encoder = Encoder([open_channel(target, token) for target in targets(settings.encoder_targets)])
     tiers = {
         tier: TierWorkers(name, [(target, open_channel(target, token)) for target in targets(listed)])
@@ -106,6 +116,8 @@ def build(settings: GatewaySettings) -> Parts:
     )
     return Parts(
         store=store,
+        sweeper=Sweeper(redis),
+        counters=RecallCounters(store),
         encoder=encoder,
         tiers=tiers,
         searcher=Searcher(

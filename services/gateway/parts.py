@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.sessions import Retention
+from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2
 from services.gateway.answer import Answerer
+from services.gateway.counters import RecallCounters
 from services.gateway.encoding import Encoder
 from services.gateway.fairness import PartitionGate
 from services.gateway.operating_context import OperatingContext
@@ -22,6 +24,8 @@ class Parts:
     """The gateway's parts."""
 
     store: PartitionStore
+    sweeper: Sweeper
+    counters: RecallCounters
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
     searcher: Searcher

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from google.protobuf import timestamp_pb2
+from google.protobuf.message import Message
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.auto_project import settle
 from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.clock import check_timestamp, from_ms
 from remembrancer.model.errors import Conflict, InvalidField
-from remembrancer.model.ids import RetrievalRef
+from remembrancer.model.ids import RetrievalRef, SessionRef
 from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
 from remembrancer.model.task_context import check_context, cue, merge, to_json
 from remembrancer.model.text import bounded, request_id, require, trimmed
@@ -52,7 +53,9 @@ _TIERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
+class Checked:
+    """The checked fields of a recall."""
+
     scope: ScopeKey
     query: str
     mode: recall_pb2.RecallMode.ValueType
@@ -62,39 +65,79 @@ class _Checked:
     axes: common_pb2.Axes
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A checked recall that may go on: what it found in the store before it searched.
+
+    `first` is the first answer when the same request came in earlier; then nothing else counts. `context` is the merged
+    task context, `axes` are what filters, `project` is what `@auto` was resolved to.
+    """
+
+    keys: PartitionKeys
+    ref: SessionRef | None
+    memory: RequestMemory
+    seen: Look
+    session: Session | None
+    context: dict[str, Any]
+    axes: common_pb2.Axes
+    project: str | None
+    warnings: list[common_pb2.Warning]
+
+    @property
+    def first(self) -> bytes | None:
+        """The first answer to the same request."""
+        return self.seen.seen.answer if self.seen.seen is not None else None
+
+
 async def recall(parts: Parts, request: recall_pb2.RecallRequest, call: Call) -> recall_pb2.RecallResponse:
     """Answer a Recall; its retrieval is in the ledger before this returns."""
-    checked = _check(request)
+    checked = check(request)
+    opening = await open_recall(parts, request, checked, call, RPC, request)
+    if opening.first is not None:
+        return await _again(parts, opening.keys, opening.first)
+    found = await parts.searcher.search(question(request, checked, opening), call.seconds_left)
+    retrieval = new_retrieval(opening.keys.partition, opening.ref)
+    plan = await plan_of(parts, request, checked, opening, found, retrieval)
+    answer_into(plan, parts, request, checked, opening, found, call)
+    entry = store_pb2.Retrieval(
+        caller=call.caller,
+        origin=session_pb2.RETRIEVAL_ORIGIN_RECALL,
+        at=from_ms(opening.seen.now_ms),
+        exposed=exposed(plan, found.records),
+    )
+    first = await enter(parts, opening, call, checked, retrieval, entry, plan)
+    if first is not None:
+        return await _again(parts, opening.keys, first)
+    count_recall(parts, opening.keys, call, request.session_key, found)
+    return recall_response(plan, Texts(found.records, found.learned), parts.tokens)
+
+
+async def open_recall(
+    parts: Parts, request: recall_pb2.RecallRequest, checked: Checked, call: Call, rpc: str, body: Message
+) -> Opening:
+    """Look at partition and session; `body` is what a repeated request_id is compared with.
+
+    Errors: what is wrong with the session; RequestIdReused, StoreUnavailable.
+    """
     keys = PartitionKeys(partition_of(checked.scope.path))
     ref = None if checked.scope.tenant else named(request.session_id, required=True)
     if ref is not None:
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
-    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, RECALLS_MS)
+    memory = RequestMemory.of(keys, call.caller, rpc, body, request.request_id, RECALLS_MS)
     seen = await look(parts, keys, checked.query, memory, [session_reads(ref)] if ref else [])
     session = owned(ref, seen.extra[0], seen.now_ms, call.caller, parts.retention) if ref else None
-    if seen.seen is not None:
-        return await _again(parts, keys, seen.seen.answer)
     context = checked.context or {}
-    if session is not None:
+    if session is not None and seen.seen is None:
         must_take_retrieval(session, parts.session_retrievals)
         context = merge(session.context, context)
     axes = for_read(checked.axes, session.info.axes if session is not None else common_pb2.Axes(), request.any_axis)
     project, warnings = settle(axes, parts.operating_context.projects)
-    found = await parts.searcher.search(_question(request, checked, keys, seen, axes, context), call.seconds_left)
-    retrieval = new_retrieval(keys.partition, ref)
-    plan = await _plan(parts, request, checked, seen, found, retrieval, warnings)
-    if project is not None:
-        plan.resolved_project_id = project
-    if request.probable_answer or not request.HasField("probable_answer"):
-        plan.answer.CopyFrom(parts.answerer.plan(checked.query, seen.speakers, plan.as_of, found, call.seconds_left))
-    first = await _enter(parts, keys, call, checked, plan, found, retrieval, session, memory, seen.now_ms)
-    if first is not None:
-        return await _again(parts, keys, first)
-    return recall_response(plan, Texts(found.records, found.learned), parts.tokens)
+    return Opening(keys, ref, memory, seen, session, context, axes, project, warnings)
 
 
-def _check(request: recall_pb2.RecallRequest) -> _Checked:
-    require("query", request.query, QUERY_LENGTH)
+def check(request: recall_pb2.RecallRequest, *, blank: bool = False) -> Checked:
+    """Check everything but the session; `blank`: whether the query may be so. Errors: InvalidField."""
+    (bounded if blank else require)("query", request.query, QUERY_LENGTH)
     scope = parse_scope(request.scope if request.HasField("scope") else None)
     enums.known("mode", recall_pb2.RecallMode, request.mode)
     enums.known("evidence", recall_pb2.EvidenceMode, request.evidence)
@@ -111,7 +154,7 @@ def _check(request: recall_pb2.RecallRequest) -> _Checked:
         raise InvalidField("require_tiers", "TIER_DEEP is asked in mode DEEP only")
     request_id(request.request_id)
     bounded("session_key", request.session_key, AXIS_LENGTH)
-    return _Checked(
+    return Checked(
         scope=scope,
         query=trimmed(request.query),
         mode=mode,
@@ -128,29 +171,23 @@ def _check(request: recall_pb2.RecallRequest) -> _Checked:
     )
 
 
-def _question(
-    request: recall_pb2.RecallRequest,
-    checked: _Checked,
-    keys: PartitionKeys,
-    seen: Look,
-    axes: common_pb2.Axes,
-    context: dict[str, Any],
-) -> Question:
+def question(request: recall_pb2.RecallRequest, checked: Checked, opening: Opening) -> Question:
+    """Return what is to be searched."""
     return Question(
-        partition=keys.partition,
-        head=seen.head,
+        partition=opening.keys.partition,
+        head=opening.seen.head,
         query=checked.query,
-        speakers=seen.speakers,
-        context=context,
+        speakers=opening.seen.speakers,
+        context=opening.context,
         filter=tier_pb2.Filter(
-            axes=axes,
+            axes=opening.axes,
             kinds=request.kinds,
             types=request.types,
             occurred_after=request.occurred_after if request.HasField("occurred_after") else None,
             occurred_before=request.occurred_before if request.HasField("occurred_before") else None,
             include_superseded=request.include_superseded,
         ),
-        as_of=_as_of(request, seen),
+        as_of=_as_of(request, opening.seen),
         tiers=_TIERS[checked.mode],
         top_k=checked.top_k,
         floor=checked.floor,
@@ -162,16 +199,17 @@ def _as_of(request: recall_pb2.RecallRequest, seen: Look) -> timestamp_pb2.Times
     return request.as_of if request.HasField("as_of") else from_ms(seen.now_ms)
 
 
-async def _plan(
+async def plan_of(
     parts: Parts,
     request: recall_pb2.RecallRequest,
-    checked: _Checked,
-    seen: Look,
+    checked: Checked,
+    opening: Opening,
     found: Found,
     retrieval: RetrievalRef,
-    warnings: list[common_pb2.Warning],
 ) -> store_pb2.RecallPlan:
-    warnings = warnings + await fragmentation(parts, checked.scope.path, seen.ever_written)
+    """Return the plan of the answer."""
+    seen = opening.seen
+    warnings = opening.warnings + await fragmentation(parts, checked.scope.path, seen.ever_written)
     if checked.scope.tenant and request.session_id:
         warnings.append(
             common_pb2.Warning(
@@ -185,45 +223,65 @@ async def _plan(
     plan.evidence_mode = request.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
     plan.include_timeline = request.include_timeline
     plan.tokens_in = parts.tokens.count([checked.query, cue(checked.context or {})])
+    if opening.project is not None:
+        plan.resolved_project_id = opening.project
     return plan
 
 
-async def _enter(
-    parts: Parts,
-    keys: PartitionKeys,
-    call: Call,
-    checked: _Checked,
+def answer_into(
     plan: store_pb2.RecallPlan,
+    parts: Parts,
+    request: recall_pb2.RecallRequest,
+    checked: Checked,
+    opening: Opening,
     found: Found,
+    call: Call,
+) -> None:
+    """Put the probable answer into the plan, unless the caller wants none."""
+    if request.probable_answer or not request.HasField("probable_answer"):
+        speakers = opening.seen.speakers
+        plan.answer.CopyFrom(parts.answerer.plan(checked.query, speakers, plan.as_of, found, call.seconds_left))
+
+
+async def enter(
+    parts: Parts,
+    opening: Opening,
+    call: Call,
+    checked: Checked,
     retrieval: RetrievalRef,
-    session: Session | None,
-    memory: RequestMemory,
-    now_ms: int,
+    entry: store_pb2.Retrieval,
+    answer: Message,
 ) -> bytes | None:
-    """Write the retrieval into the ledger. Returns the first answer's plan when the same request came in earlier."""
-    entry = store_pb2.Retrieval(
-        caller=call.caller,
-        origin=session_pb2.RETRIEVAL_ORIGIN_RECALL,
-        at=from_ms(now_ms),
-        exposed=exposed(plan, found.records),
-    )
+    """Write a retrieval into the ledger, and `answer` into the replay memory.
+
+    Returns the first answer when the same request came in meanwhile. Errors: what is wrong with the session by now;
+    Conflict, StoreUnavailable, WriteNotDurable.
+    """
+    session, memory = opening.session, opening.memory
     for _ in range(ATTEMPTS):
-        change = Change(keys)
+        change = Change(opening.keys)
         if session is not None:
             require_open(change, session.ref, parts.retention)
             _extend(change, session, checked.context, parts.session_retrievals)
         enter_retrieval(change, retrieval, entry, parts.retention)
         if session is not None:
             touch(change, session.ref, call.caller, parts.retention)
-        memory.remember(change, plan)
+        memory.remember(change, answer)
         match await parts.store.apply(change):
             case Applied():
                 return None
-            case Replayed(_, body, answer, base):
-                return memory.again(body, answer, base).answer
+            case Replayed(_, body, first, base):
+                return memory.again(body, first, base).answer
             case Conflicted() if session is not None:
                 session = await _reread(parts, call, session)
     raise Conflict("the session changed too often meanwhile; try again")
+
+
+def count_recall(parts: Parts, keys: PartitionKeys, call: Call, session_key: str, found: Found) -> None:
+    """Count the direct observations and turns of an answer; episodes are not counted."""
+    counted = (store_pb2.RECORD_KIND_OBSERVATION, store_pb2.RECORD_KIND_TURN)
+    ns = [c.n for c in found.direct if found.records[c.n].kind in counted]
+    parts.counters.bump(keys, ns, keys.pause(call.caller, session_key))
 
 
 def _extend(change: Change, session: Session, update: dict[str, Any] | None, limit: int) -> None:

@@ -42,9 +42,9 @@ async def remember(parts: Parts, request: memory_pb2.RememberRequest, call: Call
     own = [check_axes(item.axes, scope, f"memories[{i}].axes") for i, item in enumerate(request.memories)]
     _check_common(request)
     drafts = partial(_observations, request.memories, own, axes, parts.operating_context.projects)
-    batch = Batch(REMEMBER, scope, request.session_id, request.request_id, request, drafts)
+    batch = Batch(REMEMBER, scope, request.session_id, request.request_id, request.session_key, request, drafts)
     written = await write(parts, batch, call)
-    return memory_pb2.RememberResponse(results=written.results, persisted=True, warnings=written.warnings)
+    return memory_pb2.RememberResponse(results=written.results, persisted=written.persisted, warnings=written.warnings)
 
 
 async def record_turns(
@@ -62,9 +62,11 @@ async def record_turns(
     _check_common(request)
     source = request.source if request.HasField("source") else None
     drafts = partial(_turns, request.turns, source, axes, parts.operating_context.projects)
-    batch = Batch(RECORD_TURNS, scope, request.session_id, request.request_id, request, drafts)
+    batch = Batch(RECORD_TURNS, scope, request.session_id, request.request_id, request.session_key, request, drafts)
     written = await write(parts, batch, call)
-    return memory_pb2.RecordTurnsResponse(results=written.results, persisted=True, warnings=written.warnings)
+    return memory_pb2.RecordTurnsResponse(
+        results=written.results, persisted=written.persisted, warnings=written.warnings
+    )
 
 
 def _check_common(request: memory_pb2.RememberRequest | memory_pb2.RecordTurnsRequest) -> None:

@@ -57,8 +57,9 @@ async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPla
     fields = [str(n) for n in ns]
     snapshot = await parts.store.read(("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields))
     records, learned = snapshot.answers
+    present = [(n, decode.record(raw)) for n, raw in zip(ns, records, strict=True)]
     return Texts(
-        {n: found for n, raw in zip(ns, records, strict=True) if (found := decode.record(raw)) is not None},
+        {n: record for n, record in present if record is not None and not record.suppressed},
         {n: decode.learned(raw) for n, raw in zip(ns, learned, strict=True)},
     )
 

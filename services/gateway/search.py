@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from google.protobuf import struct_pb2, timestamp_pb2
@@ -42,7 +43,7 @@ SPARE_DEPTH: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for, and where; everything is checked."""
+    """What is looked for, and where; everything is checked. `recent`: the newest records, whatever the query."""
 
     partition: str
     head: str
@@ -55,6 +56,7 @@ class Question:
     top_k: int
     floor: float | None
     required: Sequence[common_pb2.Tier.ValueType] = ()
+    recent: bool = False
 
 
 @dataclass(slots=True)
@@ -70,6 +72,19 @@ class Found:
     errors: dict[common_pb2.Tier.ValueType, RemembrancerError] = field(default_factory=dict)
     any_live: bool = False
     more_available: bool = False
+
+
+Responses: TypeAlias = Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]]
+"""What each tier that answered found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be shown, best first; `is_first` says of N whether nothing of its kind was asked about before."""
+
+    direct: list[fusion.Fused]
+    linked: list[fusion.Fused]
+    is_first: Callable[[int], bool]
 
 
 class Searcher:
@@ -95,25 +110,52 @@ class Searcher:
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds_left
-        async with self._gate.passed(question.partition):
+        async with self.passed(question.partition):
             return await self._searched(question, end - loop.time(), may_fail)
+
+    def passed(self, partition: str) -> AbstractAsyncContextManager[None]:
+        """Return what waits for the partition's turn and holds it. Errors, when entered: Overloaded."""
+        return self._gate.passed(partition)
 
     async def _searched(self, question: Question, seconds_left: float, may_fail: bool) -> Found:
         found = Found()
         budget = tier_budget(seconds_left)
         loop = asyncio.get_running_loop()
         start = loop.time()
-        encoded = await self._encode(question, budget * ENCODE_SHARE)
+        encoded = await self.encode(question, budget)
+        responses = await self.ask(question, encoded, budget - (loop.time() - start), found, may_fail=may_fail)
+        await self._select(question, encoded, responses, found)
+        return found
+
+    async def encode(self, question: Question, budget: float) -> EncodedTexts:
+        """Return the query encoded, and after it the side cue if there is one, within a share of the budget.
+
+        Nothing is encoded for the most recent memories.
+        """
+        if question.recent:
+            return EncodedTexts("", 0, [Encoded(b"", store_pb2.Analysis())])
+        inputs = [(without(question.query, question.speakers), question.query)]
+        side = cue(dict(question.context))
+        if side:
+            inputs.append((side, side))
+        return await self._encoder.encode(inputs, encoder_pb2.LANE_QUERY, budget * ENCODE_SHARE)
+
+    async def ask(
+        self, question: Question, encoded: EncodedTexts, seconds: float, found: Found, *, may_fail: bool = False
+    ) -> Responses:
+        """Return what the asked tiers answer within `seconds`; those that failed get into `found.errors`.
+
+        Errors: TiersUnavailable, unless `may_fail`.
+        """
         request = _request(question, encoded)
-        left = budget - (loop.time() - start)
         answers = await asyncio.gather(
-            *(self._tiers[tier].search(request, left) for tier in question.tiers), return_exceptions=True
+            *(self._tiers[tier].search(request, seconds) for tier in question.tiers), return_exceptions=True
         )
         responses: list[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]] = []
         for tier, answer in zip(question.tiers, answers, strict=True):
             if isinstance(answer, tier_pb2.SearchResponse):
                 responses.append((tier, answer))
-                if not encoded.model_id:
+                if not encoded.model_id and not question.recent:
                     found.errors[tier] = EncoderUnavailable("the query could not be embedded; searched by words only")
             elif isinstance(answer, RemembrancerError):
                 found.errors[tier] = answer
@@ -122,24 +164,27 @@ class Searcher:
         failed = [tier for tier in question.required if tier in found.errors]
         if failed or (not responses and not may_fail):
             raise TiersUnavailable(_unavailable(failed or question.tiers))
-        await self._select(question, encoded, responses, found)
-        return found
-
-    async def _encode(self, question: Question, seconds: float) -> EncodedTexts:
-        inputs = [(without(question.query, question.speakers), question.query)]
-        side = cue(dict(question.context))
-        if side:
-            inputs.append((side, side))
-        return await self._encoder.encode(inputs, encoder_pb2.LANE_QUERY, seconds)
+        return responses
 
     async def _select(
         self,
         question: Question,
         encoded: EncodedTexts,
-        responses: Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]],
+        responses: Responses,
         found: Found,
     ) -> None:
-        fused = fusion.above(fusion.fuse((tier, response.direct) for tier, response in responses), question.floor)
+        candidates = await self.gather(question, encoded, responses, found)
+        fused = fusion.above(candidates.direct, question.floor)
+        direct, cut = fusion.first_kinds(fused, question.top_k, candidates.is_first)
+        found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
+        found.direct = fusion.by_score(direct)
+        found.associated = fusion.by_score(
+            fusion.associated(candidates.linked, {c.n for c in direct}, question.floor, candidates.is_first)
+        )
+
+    async def gather(self, question: Question, encoded: EncodedTexts, responses: Responses, found: Found) -> Candidates:
+        """Put the tiers' answers together and read their records into `found`; return what may be shown."""
+        fused = fusion.fuse((tier, response.direct) for tier, response in responses)
         linked = fusion.fuse((tier, response.associated) for tier, response in responses)
         for tier, response in responses:
             found.any_live = found.any_live or response.any_live
@@ -148,18 +193,15 @@ class Searcher:
         ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
         ns |= {getattr(step, "from") for c in linked for step in c.path}
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
-        fused = [c for c in fused if c.n in found.records]
+        found.procedures = [p for p in found.procedures if p.n in found.records]
         kinds = Kinds()
 
         def is_first(n: int) -> bool:
             return kinds.is_first(text_key(found.records[n].content), vectors.get(n))
 
-        direct, cut = fusion.first_kinds(fused, question.top_k, is_first)
-        found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
-        found.direct = fusion.by_score(direct)
-        linked = [c for c in linked if c.n in found.records]
-        found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, question.floor, is_first))
-        found.procedures = [p for p in found.procedures if p.n in found.records]
+        return Candidates(
+            [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], is_first
+        )
 
     async def _hydrate(
         self, partition: str, ns: Sequence[int], encoded: EncodedTexts, found: Found
@@ -177,12 +219,17 @@ class Searcher:
         snapshot = await self._store.read(*reads)
         for n, raw_record, raw_learned in zip(ns, snapshot.answers[0], snapshot.answers[1], strict=True):
             record = decode.record(raw_record)
-            if record is not None:
+            if record is not None and not record.suppressed:
                 found.records[n] = record
                 found.learned[n] = decode.learned(raw_learned)
         raw = snapshot.answers[2] if encoded.model_id else []
         decoded = ((n, decode_vectors(vectors, encoded.dimension)[0]) for n, vectors in zip(ns, raw, strict=False))
         return {n: vectors for n, vectors in decoded if vectors is not None}
+
+
+def depth_of(question: Question) -> int:
+    """Return how many direct candidates each tier is asked for."""
+    return 2 * question.top_k + SPARE_DEPTH
 
 
 def _one_window(text: Encoded | None, dimension: int) -> bytes:
@@ -210,8 +257,9 @@ def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchReques
         speakers=question.speakers,
         filter=question.filter,
         as_of=question.as_of,
-        depth=2 * question.top_k + SPARE_DEPTH,
-        procedures=PROCEDURES,
+        depth=depth_of(question),
+        procedures=0 if question.recent else PROCEDURES,
+        recent=question.recent,
         task_context=to_struct(dict(question.context)) if question.context else struct_pb2.Struct(),
         windows=[_window(window) for window in windows_of(question.query, question.as_of.ToDatetime(UTC))],
         unrelated_cosine=encoded.unrelated_cosine,

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
-from remembrancer.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2_grpc, session_pb2, session_pb2_grpc
+from remembrancer.v1 import (
+    contents_pb2,
+    correction_pb2,
+    listing_pb2,
+    memory_pb2,
+    memory_pb2_grpc,
+    pause_pb2,
+    recall_pb2,
+    recall_pb2_grpc,
+    session_pb2,
+    session_pb2_grpc,
+    transfer_pb2,
+)
 from services.gateway.abandon import abandon_session
 from services.gateway.activate import activate
 from services.gateway.calls import Call
 from services.gateway.commit import commit
+from services.gateway.contents import get_contents
+from services.gateway.export import export
 from services.gateway.feedback import feedback
+from services.gateway.forget import forget
 from services.gateway.get_session import get_session
+from services.gateway.importing import import_scope
 from services.gateway.list_sessions import list_sessions
+from services.gateway.listing import list_memories
 from services.gateway.parts import Parts
+from services.gateway.pause import pause_persistence, resume_persistence
 from services.gateway.recall import recall
+from services.gateway.recall_with_context import recall_with_context
 from services.gateway.remember import record_turns, remember
+from services.gateway.scopes import get_scope, list_scopes
+from services.gateway.update import restore_memory, update_memory
 
 # ruff: noqa: N802, D102  (the names are those of the protos, which say what each call does)
 
@@ -57,6 +79,16 @@ class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
     async def Recall(self, request: recall_pb2.RecallRequest, context: Any) -> recall_pb2.RecallResponse:
         return await recall(self._parts, request, Call(context))
 
+    async def RecallWithContext(
+        self, request: recall_pb2.RecallWithContextRequest, context: Any
+    ) -> recall_pb2.RecallWithContextResponse:
+        return await recall_with_context(self._parts, request, Call(context))
+
+    async def GetContents(
+        self, request: contents_pb2.GetContentsRequest, context: Any
+    ) -> contents_pb2.GetContentsResponse:
+        return await get_contents(self._parts, request, Call(context))
+
 
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Writes."""
@@ -69,3 +101,49 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def RecordTurns(self, request: memory_pb2.RecordTurnsRequest, context: Any) -> memory_pb2.RecordTurnsResponse:
         return await record_turns(self._parts, request, Call(context))
+
+    async def ListMemories(
+        self, request: listing_pb2.ListMemoriesRequest, context: Any
+    ) -> listing_pb2.ListMemoriesResponse:
+        return await list_memories(self._parts, request, Call(context))
+
+    async def GetScope(self, request: listing_pb2.GetScopeRequest, context: Any) -> listing_pb2.GetScopeResponse:
+        return await get_scope(self._parts, request, Call(context))
+
+    async def ListScopes(self, request: listing_pb2.ListScopesRequest, context: Any) -> listing_pb2.ListScopesResponse:
+        return await list_scopes(self._parts, request, Call(context))
+
+    async def UpdateMemory(
+        self, request: correction_pb2.UpdateMemoryRequest, context: Any
+    ) -> correction_pb2.UpdateMemoryResponse:
+        return await update_memory(self._parts, request, Call(context))
+
+    async def Forget(self, request: correction_pb2.ForgetRequest, context: Any) -> correction_pb2.ForgetResponse:
+        return await forget(self._parts, request, Call(context))
+
+    async def RestoreMemory(
+        self, request: correction_pb2.RestoreMemoryRequest, context: Any
+    ) -> correction_pb2.RestoreMemoryResponse:
+        return await restore_memory(self._parts, request, Call(context))
+
+    async def PausePersistence(
+        self, request: pause_pb2.PausePersistenceRequest, context: Any
+    ) -> pause_pb2.PausePersistenceResponse:
+        return await pause_persistence(self._parts, request, Call(context))
+
+    async def ResumePersistence(
+        self, request: pause_pb2.ResumePersistenceRequest, context: Any
+    ) -> pause_pb2.ResumePersistenceResponse:
+        return await resume_persistence(self._parts, request, Call(context))
+
+    async def Export(
+        self, request: transfer_pb2.ExportRequest, context: Any
+    ) -> AsyncIterator[transfer_pb2.ExportResponse]:
+        async for part in export(self._parts, request, Call(context)):
+            yield part
+
+    async def Import(
+        self, request_iterator: AsyncIterator[transfer_pb2.ImportRequest], context: Any
+    ) -> AsyncIterator[transfer_pb2.ImportResponse]:
+        async for answer in import_scope(self._parts, request_iterator, Call(context)):
+            yield answer

@@ -66,6 +66,7 @@ class Batch:
     scope: ScopeKey
     session_id: str
     request_id: str
+    session_key: str
     request: Message
     drafts: Callable[[common_pb2.Axes], Sequence[Draft]]
 
@@ -75,6 +76,7 @@ class _State:
     now_ms: int
     ever_written: bool
     session: Session | None
+    paused: bool = False
     raw: dict[str, bytes | None] = field(default_factory=dict)
     stored: dict[int, store_pb2.Record] = field(default_factory=dict)
     unembedded: set[int] = field(default_factory=set)
@@ -84,10 +86,14 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a call's records, one result per record, and what its caller should know."""
+    """What became of a call's records, one result per record, and what its caller should know.
+
+    `persisted` is false when a pause kept them from being stored.
+    """
 
     results: list[memory_pb2.WriteResult]
     warnings: Sequence[common_pb2.Warning]
+    persisted: bool = True
 
 
 async def write(parts: Parts, batch: Batch, call: Call) -> Written:
@@ -103,19 +109,23 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
     drafts = batch.drafts(await _session_axes(parts, ref, call))
     memory = RequestMemory.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
+    pause = keys.pause(call.caller, batch.session_key)
     encoded: EncodedTexts | None = None
     for _ in range(ATTEMPTS):
-        state = await _read(parts, keys, ref, drafts, call, memory)
+        state = await _read(parts, keys, ref, drafts, call, memory, pause)
         if state.first is not None:
             return _results(state.first, state.first_base)
         if state.session is not None:
             must_be_open(state.session)
+        if state.paused:
+            return Written([memory_pb2.WriteResult() for _ in drafts], (), persisted=False)
         if encoded is None:
             encoded = await _encode(parts, drafts, state, call)
         if not state.ever_written or not encoded.model_id:
             await parts.store.register(keys.partition, batch.scope.path, not encoded.model_id)
         model_id = encoded.model_id or await parts.store.current_model()
         change, plan = _change(parts, keys, drafts, state, encoded, model_id)
+        change.require_count("pause", pause, "EXISTS", 0)
         plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
         memory.remember(change, plan)
         match await parts.store.apply(change):
@@ -143,16 +153,17 @@ async def _read(
     drafts: Sequence[Draft],
     call: Call,
     memory: RequestMemory,
+    pause: str,
 ) -> _State:
     digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
-    reads: list[Read] = [("HGET", keys.meta, "n")]
+    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause)]
     reads += [session_reads(ref)] if ref is not None else []
     reads += [("HMGET", keys.duplicates, *digests)] if digests else []
     snapshot = await parts.store.read(*reads, *memory.reads())
-    n, *rest = snapshot.answers
+    n, paused, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
     raw = dict(zip(digests, rest.pop(0), strict=True)) if digests else {}
-    state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, raw)
+    state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, bool(paused), raw)
     seen = memory.seen(rest)
     if seen is not None:
         state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
@@ -226,7 +237,9 @@ def _change(
 
 def _put(change: Change, draft: Draft, text: Encoded, model_id: str, state: _State) -> store_pb2.PlannedWrite:
     keys, n = change.keys, change.allocate()
-    put_record(change, n, _dated(draft.record, state), text, model_id)
+    record = _dated(draft.record, state)
+    record.duplicate = draft.duplicate
+    put_record(change, n, record, text, model_id)
     for name in draft.speakers:
         change.write("HINCRBY", keys.speakers, name, 1)
     if state.session is not None:

@@ -38,6 +38,9 @@ def search(
     """Answer `request` from the partition as it stands; `checkpoint` is called between stages and may raise to stop."""
     index, graph = partition.index, partition.graph
     with index.lock:
+        if request.recent:
+            newest = index.search(request)
+            return tier_pb2.SearchResponse(direct=newest.candidates, any_live=newest.any_live)
         scorer = index.scorer(request)
         direct = scorer.best(max(request.depth, SEEDS))
         checkpoint()

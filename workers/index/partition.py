@@ -12,6 +12,7 @@ from remembrancer.store.reader import StoredRecord
 from workers.index.lexical import Lexical
 from workers.index.model import Model
 from workers.index.procedures import Procedures
+from workers.index.recent import newest
 from workers.index.scoring import Scorer
 from workers.index.table import Table
 from workers.index.turns import Turns
@@ -79,6 +80,8 @@ class PartitionIndex:
     def search(self, request: tier_pb2.SearchRequest) -> DirectResult:
         """Return the best `request.depth` memories that the filter allows."""
         with self.lock:
+            if request.recent:
+                return DirectResult(newest(self._table, request), self._table.any_live())
             return DirectResult(self.scorer(request).best(request.depth), self._table.any_live())
 
     def procedures(self, request: tier_pb2.SearchRequest) -> list[tier_pb2.ProcedureCandidate]:

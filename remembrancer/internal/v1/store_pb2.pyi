@@ -57,6 +57,30 @@ RECORD_KIND_PROCEDURE: RecordKind.ValueType  # 4
 """`proc_N`."""
 Global___RecordKind: _TypeAlias = RecordKind  # noqa: Y015
 
+class _ErasureStage:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ErasureStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErasureStage.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ERASURE_STAGE_UNSPECIFIED: _ErasureStage.ValueType  # 0
+    """Same as ERASURE_STAGE_RECORDS."""
+    ERASURE_STAGE_RECORDS: _ErasureStage.ValueType  # 1
+    """Records, vectors and what is derived from them are being erased."""
+    ERASURE_STAGE_COPIES: _ErasureStage.ValueType  # 2
+    """Copies in ledgers, sessions and remembered answers are being erased."""
+
+class ErasureStage(_ErasureStage, metaclass=_ErasureStageEnumTypeWrapper):
+    """ErasureStage says how far an erasure has come."""
+
+ERASURE_STAGE_UNSPECIFIED: ErasureStage.ValueType  # 0
+"""Same as ERASURE_STAGE_RECORDS."""
+ERASURE_STAGE_RECORDS: ErasureStage.ValueType  # 1
+"""Records, vectors and what is derived from them are being erased."""
+ERASURE_STAGE_COPIES: ErasureStage.ValueType  # 2
+"""Copies in ledgers, sessions and remembered answers are being erased."""
+Global___ErasureStage: _TypeAlias = ErasureStage  # noqa: Y015
+
 @_typing.final
 class Record(_message.Message):
     """Record is the current state of one record; value of the hash `rec`, field N. Its vector and what was learned of it
@@ -85,6 +109,8 @@ class Record(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
     PROCEDURE_FIELD_NUMBER: _builtins.int
+    SUPPRESSED_FIELD_NUMBER: _builtins.int
+    DUPLICATE_FIELD_NUMBER: _builtins.int
     kind: Global___RecordKind.ValueType
     """What it is."""
     type: _common_pb2.MemoryType.ValueType
@@ -111,6 +137,10 @@ class Record(_message.Message):
     """N of the record that took its place; 0 = none."""
     session_id: _builtins.str
     """The session that wrote or formed it; "" = none."""
+    suppressed: _builtins.bool
+    """Whether Forget only hid it; its status is STALE without a reason then."""
+    duplicate: _builtins.str
+    """The digest under which `duplicates` lists it; "" = none."""
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:
         """Resolved at writing: session defaults are filled in; an unset project is the global pool."""
@@ -162,10 +192,12 @@ class Record(_message.Message):
         session_id: _builtins.str = ...,
         members: _abc.Iterable[_builtins.int] | None = ...,
         procedure: Global___ProcedureBody | None = ...,
+        suppressed: _builtins.bool = ...,
+        duplicate: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "axes", b"axes", "occurred_at", b"occurred_at", "procedure", b"procedure", "recorded_at", b"recorded_at", "source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "axes", b"axes", "content", b"content", "kind", b"kind", "members", b"members", "msg_id", b"msg_id", "name", b"name", "occurred_at", b"occurred_at", "origin_scope", b"origin_scope", "procedure", b"procedure", "recorded_at", b"recorded_at", "replaced_by", b"replaced_by", "role", b"role", "session_id", b"session_id", "source", b"source", "stale_reason", b"stale_reason", "stale_text", b"stale_text", "status", b"status", "time_uncertain", b"time_uncertain", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "axes", b"axes", "content", b"content", "duplicate", b"duplicate", "kind", b"kind", "members", b"members", "msg_id", b"msg_id", "name", b"name", "occurred_at", b"occurred_at", "origin_scope", b"origin_scope", "procedure", b"procedure", "recorded_at", b"recorded_at", "replaced_by", b"replaced_by", "role", b"role", "session_id", b"session_id", "source", b"source", "stale_reason", b"stale_reason", "stale_text", b"stale_text", "status", b"status", "suppressed", b"suppressed", "time_uncertain", b"time_uncertain", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1022,3 +1054,235 @@ class CommitPlan(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CommitPlan: _TypeAlias = CommitPlan  # noqa: Y015
+
+@_typing.final
+class UpdatePlan(_message.Message):
+    """UpdatePlan is the answer to an UpdateMemory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGED_FIELD_NUMBER: _builtins.int
+    EMBEDDED_FIELD_NUMBER: _builtins.int
+    changed: _builtins.bool
+    """Whether anything differed."""
+    embedded: _builtins.bool
+    """Whether the record has a vector."""
+    def __init__(
+        self,
+        *,
+        changed: _builtins.bool = ...,
+        embedded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "embedded", b"embedded"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdatePlan: _TypeAlias = UpdatePlan  # noqa: Y015
+
+@_typing.final
+class ForgetPlan(_message.Message):
+    """ForgetPlan is the answer to a Forget that only hides, or names the erasure that a Forget began."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HIDDEN_FIELD_NUMBER: _builtins.int
+    ERASURE_FIELD_NUMBER: _builtins.int
+    hidden: _builtins.int
+    """Records hidden."""
+    erasure: _builtins.str
+    """The erasure; "" = none was begun."""
+    def __init__(
+        self,
+        *,
+        hidden: _builtins.int = ...,
+        erasure: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["erasure", b"erasure", "hidden", b"hidden"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetPlan: _TypeAlias = ForgetPlan  # noqa: Y015
+
+@_typing.final
+class ErasureBounds(_message.Message):
+    """ErasureBounds is a selection as an erasure keeps it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AXES_FIELD_NUMBER: _builtins.int
+    ANY_AGENT_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    TYPES_FIELD_NUMBER: _builtins.int
+    OCCURRED_AFTER_FIELD_NUMBER: _builtins.int
+    OCCURRED_BEFORE_FIELD_NUMBER: _builtins.int
+    any_agent: _builtins.bool
+    """Whether every agent's memories are meant."""
+    @_builtins.property
+    def axes(self) -> _common_pb2.Axes:
+        """As a read resolves them."""
+
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___RecordKind.ValueType]:
+        """Empty = all."""
+
+    @_builtins.property
+    def types(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryType.ValueType]:
+        """Empty = all."""
+
+    @_builtins.property
+    def occurred_after(self) -> _timestamp_pb2.Timestamp:
+        """Unset = no bound."""
+
+    @_builtins.property
+    def occurred_before(self) -> _timestamp_pb2.Timestamp:
+        """Unset = no bound."""
+
+    def __init__(
+        self,
+        *,
+        axes: _common_pb2.Axes | None = ...,
+        any_agent: _builtins.bool = ...,
+        kinds: _abc.Iterable[Global___RecordKind.ValueType] | None = ...,
+        types: _abc.Iterable[_common_pb2.MemoryType.ValueType] | None = ...,
+        occurred_after: _timestamp_pb2.Timestamp | None = ...,
+        occurred_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["axes", b"axes", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_agent", b"any_agent", "axes", b"axes", "kinds", b"kinds", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before", "types", b"types"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ErasureBounds: _TypeAlias = ErasureBounds  # noqa: Y015
+
+@_typing.final
+class Erasure(_message.Message):
+    """Erasure is work in progress; value of the hash `erasures`, field = its id. Whoever finds it goes on with it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    N_FIELD_NUMBER: _builtins.int
+    BOUNDS_FIELD_NUMBER: _builtins.int
+    EVERYTHING_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    ERASED_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    n: _builtins.int
+    """One record."""
+    everything: _builtins.bool
+    """Everything."""
+    last: _builtins.int
+    """Last N when it was asked for; later records stay."""
+    done: _builtins.int
+    """Every N up to here is done."""
+    stage: Global___ErasureStage.ValueType
+    """How far it has come."""
+    erased: _builtins.int
+    """Records erased so far."""
+    @_builtins.property
+    def bounds(self) -> Global___ErasureBounds:
+        """All memories within bounds."""
+
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When somebody last worked on it, by the store's clock."""
+
+    def __init__(
+        self,
+        *,
+        n: _builtins.int = ...,
+        bounds: Global___ErasureBounds | None = ...,
+        everything: _builtins.bool = ...,
+        last: _builtins.int = ...,
+        done: _builtins.int = ...,
+        stage: Global___ErasureStage.ValueType = ...,
+        erased: _builtins.int = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "everything", b"everything", "n", b"n", "target", b"target"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "done", b"done", "erased", b"erased", "everything", b"everything", "last", b"last", "n", b"n", "stage", b"stage", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["n", "bounds", "everything"]  # noqa: Y015
+    _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_target) -> _WhichOneofReturnType_target | None: ...
+
+Global___Erasure: _TypeAlias = Erasure  # noqa: Y015
+
+@_typing.final
+class ContextPlan(_message.Message):
+    """ContextPlan is an answered RecallWithContext without its texts; echoes are made anew from the repeated request."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECALL_FIELD_NUMBER: _builtins.int
+    GATE_FALLBACK_FIELD_NUMBER: _builtins.int
+    DEGRADED_ADVISORY_FIELD_NUMBER: _builtins.int
+    gate_fallback: _builtins.bool
+    """See RecallWithContextResponse."""
+    degraded_advisory: _builtins.str
+    """See RecallWithContextResponse."""
+    @_builtins.property
+    def recall(self) -> Global___RecallPlan:
+        """What was found."""
+
+    def __init__(
+        self,
+        *,
+        recall: Global___RecallPlan | None = ...,
+        gate_fallback: _builtins.bool = ...,
+        degraded_advisory: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["recall", b"recall"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["degraded_advisory", b"degraded_advisory", "gate_fallback", b"gate_fallback", "recall", b"recall"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContextPlan: _TypeAlias = ContextPlan  # noqa: Y015
+
+@_typing.final
+class TransferDetails(_message.Message):
+    """TransferDetails is the opaque part of an exported record."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANALYSIS_FIELD_NUMBER: _builtins.int
+    PROCEDURE_FIELD_NUMBER: _builtins.int
+    LEARNED_FIELD_NUMBER: _builtins.int
+    DUPLICATE_FIELD_NUMBER: _builtins.int
+    duplicate: _builtins.str
+    """See Record."""
+    @_builtins.property
+    def analysis(self) -> Global___Analysis:
+        """See Record."""
+
+    @_builtins.property
+    def procedure(self) -> Global___ProcedureBody:
+        """See Record."""
+
+    @_builtins.property
+    def learned(self) -> Global___Learned:
+        """What feedback taught; unset = nothing."""
+
+    def __init__(
+        self,
+        *,
+        analysis: Global___Analysis | None = ...,
+        procedure: Global___ProcedureBody | None = ...,
+        learned: Global___Learned | None = ...,
+        duplicate: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "learned", b"learned", "procedure", b"procedure"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "duplicate", b"duplicate", "learned", b"learned", "procedure", b"procedure"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferDetails: _TypeAlias = TransferDetails  # noqa: Y015

@@ -85,6 +85,7 @@ class SearchRequest(_message.Message):
     WINDOWS_FIELD_NUMBER: _builtins.int
     UNRELATED_COSINE_FIELD_NUMBER: _builtins.int
     TEXT_KEY_FIELD_NUMBER: _builtins.int
+    RECENT_FIELD_NUMBER: _builtins.int
     partition: _builtins.str
     """The partition's digest."""
     head: _builtins.str
@@ -103,6 +104,10 @@ class SearchRequest(_message.Message):
     """Cosine that the model of the vectors gives texts which have nothing in common; below 1."""
     text_key: _builtins.int
     """remembrancer.model.analysis.text_key of the query: a memory with the same text has relevance 1."""
+    recent: _builtins.bool
+    """The newest records that the filter allows are wanted, by descending N and without relevance; query, vectors and cue
+    are not looked at.
+    """
     @_builtins.property
     def query(self) -> _store_pb2.Analysis:
         """The query's words and entities, speaker names included."""
@@ -150,10 +155,11 @@ class SearchRequest(_message.Message):
         windows: _abc.Iterable[Global___TimeWindow] | None = ...,
         unrelated_cosine: _builtins.float = ...,
         text_key: _builtins.int = ...,
+        recent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "filter", b"filter", "query", b"query", "task_context", b"task_context"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "speakers", b"speakers", "task_context", b"task_context", "text_key", b"text_key", "unrelated_cosine", b"unrelated_cosine", "windows", b"windows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "recent", b"recent", "speakers", b"speakers", "task_context", b"task_context", "text_key", b"text_key", "unrelated_cosine", b"unrelated_cosine", "windows", b"windows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

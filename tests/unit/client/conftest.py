@@ -52,7 +52,7 @@ class Sessions(session_pb2_grpc.SessionServiceServicer):
 
 def serve(script: Script, address: str = "127.0.0.1:0") -> grpc.Server:
     server = grpc.server(ThreadPoolExecutor(4))
-    recall_pb2_grpc.add_RecallServiceServicer_to_server(Recalls(script), server)
+    recall_pb2_grpc.add_RecallServiceServicer_to_server(Recalls(script), server)  # type: ignore[abstract]
     session_pb2_grpc.add_SessionServiceServicer_to_server(Sessions(script), server)  # type: ignore[abstract]
     port = server.add_insecure_port(address)
     script.address = f"127.0.0.1:{port}"

@@ -12,8 +12,10 @@ from google.protobuf import json_format
 
 from remembrancer.client import (
     calls,
+    context_calls,
     feedback_item,
     memory,
+    memory_calls,
     memory_feedback,
     name_of,
     names_of,
@@ -32,7 +34,8 @@ SERVICES = [
     *recall_pb2.DESCRIPTOR.services_by_name.values(),
     *memory_pb2.DESCRIPTOR.services_by_name.values(),
 ]
-METHODS = [(service, method) for service in SERVICES for method in service.methods]
+STREAMS = ("Export", "Import")
+METHODS = [(service, method) for service in SERVICES for method in service.methods if method.name not in STREAMS]
 
 FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
     "Activate": calls.activate,
@@ -44,6 +47,16 @@ FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
     "Recall": calls.recall,
     "Remember": calls.remember,
     "RecordTurns": calls.record_turns,
+    "RecallWithContext": context_calls.recall_with_context,
+    "GetContents": memory_calls.get_contents,
+    "UpdateMemory": memory_calls.update_memory,
+    "Forget": memory_calls.forget,
+    "RestoreMemory": memory_calls.restore_memory,
+    "PausePersistence": memory_calls.pause_persistence,
+    "ResumePersistence": memory_calls.resume_persistence,
+    "ListMemories": memory_calls.list_memories,
+    "GetScope": memory_calls.get_scope,
+    "ListScopes": memory_calls.list_scopes,
 }
 MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "Activate": (("t", "g"), {"scope": "a:b"}),
@@ -55,6 +68,16 @@ MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "Recall": (("q",), {"scope": "a:b"}),
     "Remember": (([memory("fact", "x")],), {"scope": "a:b"}),
     "RecordTurns": (([turn("x")],), {"scope": "a:b"}),
+    "RecallWithContext": (("q",), {"scope": "a:b", "agent_id": "a"}),
+    "GetContents": ((["sch_1"],), {"scope": "a:b"}),
+    "UpdateMemory": (("sch_1",), {"scope": "a:b"}),
+    "Forget": (("sch_1",), {"scope": "a:b"}),
+    "RestoreMemory": (("sch_1",), {"scope": "a:b"}),
+    "PausePersistence": ((), {"scope": "a:b"}),
+    "ResumePersistence": ((), {"scope": "a:b"}),
+    "ListMemories": ((), {"scope": "a:b"}),
+    "GetScope": ((), {"scope": "a:b"}),
+    "ListScopes": ((), {}),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 
 import pytest
@@ -136,3 +137,10 @@ def test_rare_lower_case_nouns_are_no_entities() -> None:
 def test_the_words_of_a_date_are_those_of_a_question_about_it() -> None:
     found = set(date_terms(datetime(2023, 7, 5)))  # noqa: DTZ001  (stored times are UTC)
     assert found == set(terms("Wednesday, 5 July 2023"))
+
+
+@pytest.mark.parametrize("text", ["a" * 16000, "_" * 16000, "1," * 8000, "a-" * 8000, "'" * 16000, "May " * 4000])
+def test_the_longest_text_is_analysed_in_no_time_whatever_it_repeats(text: str) -> None:
+    began = time.process_time()
+    analyse(text)
+    assert time.process_time() - began < 2

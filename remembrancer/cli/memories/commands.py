@@ -1,0 +1,159 @@
+"""The commands as they are typed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from remembrancer.cli.local.folder import default_data_folder
+from remembrancer.cli.memories.ingest import ingest as store_lines
+from remembrancer.cli.memories.look import recall as show_recall
+from remembrancer.cli.memories.look import recent as show_recent
+from remembrancer.cli.memories.service import connected, print_json
+from remembrancer.cli.memories.transfer import export_scope, import_scope
+from remembrancer.client import selection
+
+Scope = Annotated[str, typer.Argument(help="Scope such as project:apollo, or org:ID for an organisation.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and no progress bar.")]
+Target = Annotated[
+    str | None,
+    typer.Option(envvar="REMEMBRANCER_TARGET", help="host:port of the service. Default: the one that runs here."),
+]
+Token = Annotated[str | None, typer.Option(envvar="REMEMBRANCER_TOKEN", help="Credentials.", show_default=False)]
+Data = Annotated[Path | None, typer.Option("--data", help="Data folder of the service here.", show_default=False)]
+Agent = Annotated[str | None, typer.Option(help="The agent whose memories are meant.", show_default="default-agent")]
+User = Annotated[str | None, typer.Option(help="The user they belong to.")]
+
+
+class Mode(StrEnum):
+    """Which tiers are asked."""
+
+    ACTIVE = "active"
+    DEEP = "deep"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for command in (ingest, recall, recent, forget):
+        app.command()(command)
+    app.command("export")(export)
+    app.command("import")(import_)
+
+
+def ingest(
+    scope: Scope,
+    file: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help="Default: standard input.")] = None,
+    type_: Annotated[str, typer.Option("--type", help="Type of statements that name none.")] = "fact",
+    turns: Annotated[bool, typer.Option("--turns", help="Lines are conversation turns, not statements.")] = False,
+    agent: Agent = None,
+    user: User = None,
+    conversation: Annotated[str | None, typer.Option(help="The conversation they belong to.")] = None,
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Store a file, a line each: plain text, or JSON with content and, for turns, role, name, timestamp, msg_id."""
+    axes = _axes(agent_id=agent, user_id=user, conversation_id=conversation)
+    with connected(target, token, data or default_data_folder()) as client:
+        store_lines(client, scope, file, type_, axes, turns=turns, as_json=as_json)
+
+
+def recall(
+    scope: Scope,
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    mode: Annotated[Mode, typer.Option(help="One tier or both.")] = Mode.ACTIVE,
+    top_k: Annotated[int, typer.Option(min=1, max=50)] = 10,
+    min_score: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest relevance.")] = None,
+    agent: Agent = None,
+    user: User = None,
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Show what fits a query."""
+    with connected(target, token, data or default_data_folder()) as client:
+        show_recall(client, scope, query, mode, top_k, min_score, _axes(agent_id=agent, user_id=user), as_json=as_json)
+
+
+def recent(
+    scope: Scope,
+    limit: Annotated[int, typer.Option(min=1, max=10000)] = 20,
+    agent: Agent = None,
+    user: User = None,
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Show the newest memories."""
+    with connected(target, token, data or default_data_folder()) as client:
+        show_recent(client, scope, limit, _axes(agent_id=agent, user_id=user), as_json=as_json)
+
+
+def forget(
+    scope: Scope,
+    memory_id: Annotated[str | None, typer.Argument(help="One memory, such as sch_12.")] = None,
+    everything: Annotated[bool, typer.Option("--everything", help="The whole scope.")] = False,
+    agent: Agent = None,
+    user: Annotated[str | None, typer.Option(help="All memories of a user.")] = None,
+    suppress: Annotated[bool, typer.Option("--suppress", help="Only hide; can be brought back.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Erase one memory, a user's memories, or a whole scope."""
+    if (memory_id is not None) + (user is not None) + everything != 1:
+        raise typer.BadParameter("name a memory, a --user, or --everything")
+    if memory_id is None and not yes:
+        typer.confirm(f"Forget {'everything' if everything else f'all of {user}'} in {scope}?", abort=True, err=True)
+    axes = _axes(agent_id=agent, user_id=user)
+    with connected(target, token, data or default_data_folder()) as client:
+        answer = client.forget(
+            memory_id,
+            scope=scope,
+            selection=selection(axes=axes) if user is not None else None,
+            whole_scope=everything or None,
+            axes=axes if memory_id is not None and axes else None,
+            suppress=suppress,
+        )
+    if as_json:
+        print_json({"forgotten": answer.forgotten, "erasing": answer.erasing})
+    else:
+        print(f"{answer.forgotten} {'hidden' if suppress else 'erased'}")
+
+
+def export(
+    scope: Scope,
+    file: Annotated[Path | None, typer.Argument(help="Default: standard output.")] = None,
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Write everything that a scope holds as JSON Lines; sessions and ledgers are not exported."""
+    with connected(target, token, data or default_data_folder()) as client:
+        export_scope(client, scope, file, as_json=as_json)
+
+
+def import_(
+    scope: Scope,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What export wrote.")],
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Fill a scope that was never written to. The same command again resumes an import that broke off."""
+    with connected(target, token, data or default_data_folder()) as client:
+        import_scope(client, scope, file, as_json=as_json)
+
+
+def _axes(**axes: str | None) -> dict[str, str]:
+    return {name: value for name, value in axes.items() if value is not None}

@@ -1,0 +1,77 @@
+"""`remembrancer recall` and `remembrancer recent`."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from remembrancer.cli.memories.service import as_dict, print_json, stateless
+from remembrancer.client import Client, selection
+from remembrancer.v1 import recall_pb2, record_pb2
+
+
+def recall(
+    client: Client, scope: str, query: str, mode: str, top_k: int, min_score: float | None, axes: dict[str, str],
+    *, as_json: bool,
+) -> None:  # fmt: skip
+    """Recall and show; a path scope is looked at in a session of its own, which is abandoned after."""
+    where = stateless(scope)
+    if where is not None:
+        answer = client.recall(query, scope=where, mode=mode, top_k=top_k, min_score=min_score, axes=axes)
+    else:
+        session = client.activate("look at memories", query, scope=scope, axes=axes).session_id
+        try:
+            answer = client.recall(
+                query, scope=scope, session_id=session, mode=mode, top_k=top_k, min_score=min_score, axes=axes
+            )
+        finally:
+            client.abandon_session(session, scope=scope)
+    if as_json:
+        print_json(as_dict(answer))
+    else:
+        _show_answer(answer)
+
+
+def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, as_json: bool) -> None:
+    """Show the newest memories, one JSON document a line with `as_json`."""
+    left, token = limit, ""
+    memories: list[record_pb2.MemoryRecord] = []
+    while left:
+        page = client.list_memories(
+            scope=scope, selection=selection(axes=axes), page_size=min(left, 500), page_token=token
+        )
+        memories += page.memories
+        left, token = limit - len(memories), page.next_page_token
+        if not token:
+            break
+    if as_json:
+        for memory in memories:
+            print_json(as_dict(memory))
+        return
+    table = _table("id", "when", "who", "text")
+    for memory in memories:
+        when = memory.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
+        table.add_row(memory.memory_id, when, memory.name or memory.role, Text(memory.content))
+    Console().print(table)
+
+
+def _show_answer(answer: recall_pb2.RecallResponse) -> None:
+    table = _table("score", "id", "when", "who", "text")
+    for hit in sorted([*answer.hits.observations, *answer.hits.turns], key=lambda h: -h.score):
+        when = hit.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
+        table.add_row(f"{hit.score:.2f}", hit.memory_id, when, hit.name or hit.role, Text(hit.content))
+    console = Console()
+    console.print(table)
+    for tier, field in (("active", "active_tier_error"), ("deep", "deep_tier_error")):
+        if answer.HasField(field):  # type: ignore[arg-type]  # one of the two names above
+            console.print(f"[yellow]the {tier} tier failed in whole or part: {getattr(answer, field).message}[/]")
+    for warning in answer.warnings:
+        console.print(Text(warning.message, style="yellow"))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

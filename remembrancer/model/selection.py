@@ -1,0 +1,66 @@
+"""Which memories a call is about: the rule that reads apply inside the tiers, for single records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from google.protobuf import timestamp_pb2
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.axes import NAMES, for_read, visible
+from remembrancer.v1 import common_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Bounds that must all hold.
+
+    `axes` come from `for_read`; `any_agent` lifts the agent; empty `kinds` and `types` and absent times bound nothing.
+    """
+
+    axes: common_pb2.Axes
+    any_agent: bool = False
+    kinds: frozenset[int] = frozenset()
+    types: frozenset[int] = frozenset()
+    after: timestamp_pb2.Timestamp | None = None
+    before: timestamp_pb2.Timestamp | None = None
+
+    def sees(self, record: store_pb2.Record) -> bool:
+        """Return whether the axes let a record through, memory or procedure."""
+        reader = self.axes
+        if self.any_agent:
+            reader = common_pb2.Axes()
+            reader.CopyFrom(self.axes)
+            reader.agent_id = record.axes.agent_id
+        return visible(record.axes, reader)
+
+    def matches(self, record: store_pb2.Record) -> bool:
+        """Return whether a record is a memory within all bounds."""
+        return (
+            record.kind != store_pb2.RECORD_KIND_PROCEDURE
+            and self.sees(record)
+            and self._source_allows(record)
+            and (not self.kinds or record.kind in self.kinds)
+            and (not self.types or record.type in self.types)
+            and (self.after is None or _moment(record.occurred_at) >= _moment(self.after))
+            and (self.before is None or _moment(record.occurred_at) <= _moment(self.before))
+        )
+
+    def _source_allows(self, record: store_pb2.Record) -> bool:
+        # A source leaves episodes out, which come from many sources, unless a channel narrows them.
+        episode = record.kind == store_pb2.RECORD_KIND_EPISODE
+        return not (episode and self.axes.source_id and not self.axes.channel)
+
+
+def select(axes: common_pb2.Axes, lifted: Collection[int]) -> Selection:
+    """Return the selection by axes alone; the axes in `lifted` do not bound it."""
+    kept = common_pb2.Axes()
+    for name in NAMES:
+        if axes.HasField(name) and common_pb2.Axis.Value(f"AXIS_{name.upper()}") not in lifted:
+            setattr(kept, name, getattr(axes, name))
+    return Selection(for_read(kept, common_pb2.Axes(), ()), any_agent=common_pb2.AXIS_AGENT_ID in lifted)
+
+
+def _moment(stamp: timestamp_pb2.Timestamp) -> tuple[int, int]:
+    return stamp.seconds, stamp.nanos

@@ -1,0 +1,41 @@
+"""How often recalls returned a record: kept beside the records, never used in ranking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import PartitionStore
+
+
+class RecallCounters:
+    """Counts behind the answer's back: what goes wrong with a count fails nothing."""
+
+    def __init__(self, store: PartitionStore) -> None:
+        """Take the store."""
+        self._store = store
+        self._log = structlog.get_logger()
+        self._running: set[asyncio.Task[None]] = set()
+
+    def bump(self, keys: PartitionKeys, ns: Iterable[int], pause: str) -> None:
+        """Count one return of each record, unless the key `pause` is there, and do not wait for it."""
+        task = asyncio.ensure_future(self._bump(keys, list(ns), pause))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _bump(self, keys: PartitionKeys, ns: list[int], pause: str) -> None:
+        if not ns:
+            return
+        change = Change(keys)
+        change.require_count("pause", pause, "EXISTS", 0)
+        for n in ns:
+            change.write("HINCRBY", keys.counts, n, 1)
+        try:
+            await self._store.apply(change)
+        except (StoreUnavailable, WriteNotDurable) as error:
+            self._log.debug("recalls were not counted", reason=type(error).__name__)

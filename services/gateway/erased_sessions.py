@@ -1,0 +1,58 @@
+"""Takes words out of sessions: of one whose episode goes, or of all when a whole scope is forgotten."""
+
+from __future__ import annotations
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.erasure import bare_info, bare_outcome, without_summary
+from remembrancer.model.ids import parse_session
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Applied
+from remembrancer.store.reader import FeedOp
+from services.gateway.parts import Parts
+
+ATTEMPTS = 8
+
+
+async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
+    """Add to `change` what takes an episode's words out of its session and of the procedures that were used in it."""
+    ref, keys = parse_session(session_id), change.keys
+    if ref is None:
+        return
+    key = keys.session(ref.ledger)
+    change.write("HDEL", keys.episodes, ref.ledger)
+    outcome, used = (
+        await parts.store.read(("HGET", key, "outcome"), ("SMEMBERS", keys.used_procedures(ref.ledger)))
+    ).answers
+    if outcome is not None:
+        bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
+        change.require_same("session outcome", key, "outcome", outcome)
+        change.write("HSET", key, "outcome", bare.SerializeToString())
+    names = sorted(name.decode() for name in used)
+    learned = (await parts.store.read(("HMGET", keys.learned, *names))).answers[0] if names else []
+    for name, raw in zip(names, learned, strict=True):
+        known = store_pb2.Learned.FromString(raw) if raw is not None else store_pb2.Learned()
+        if without_summary(known, session_id):
+            change.require_same("learned", keys.learned, name, raw)
+            change.write("HSET", keys.learned, name, known.SerializeToString())
+            change.announce(FeedOp.LEARNED, int(name))
+
+
+async def scrub_all_words(parts: Parts, keys: PartitionKeys, key: str) -> None:
+    """Take every word out of one session; it stays in its state, so that an open one can still be committed."""
+    for _ in range(ATTEMPTS):
+        raw = (await parts.store.read(("HMGET", key, "info", "outcome", "ctx"))).answers[0]
+        info, outcome, context = raw
+        if info is None:
+            return
+        change = Change(keys)
+        change.require_same("session", key, "info", info)
+        change.require_same("session outcome", key, "outcome", outcome)
+        change.require_same("session context", key, "ctx", context)
+        change.write("HSET", key, "info", bare_info(store_pb2.SessionInfo.FromString(info)).SerializeToString())
+        change.write("HSET", key, "ctx", "{}")
+        if outcome is not None:
+            bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
+            change.write("HSET", key, "outcome", bare.SerializeToString())
+        if isinstance(await parts.store.apply(change), Applied):
+            return

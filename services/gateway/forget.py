@@ -1,0 +1,162 @@
+"""Forget: begins an erasure and sees it through as far as the answer promises, or hides."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict, InvalidField
+from remembrancer.model.ids import new_token
+from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
+from remembrancer.model.selection import Selection
+from remembrancer.model.text import request_id, require
+from remembrancer.store import decode
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.reader import FeedOp
+from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
+from services.gateway.calls import Call
+from services.gateway.erasure import CHUNK, bounds_of, erase_copies, erase_records, progress
+from services.gateway.parts import Parts
+from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.selecting import check_selection, check_view
+from services.gateway.update import apply_once, find, seen_before
+
+RPC: Final = "Forget"
+ATTEMPTS: Final = 8
+COPIES_SECONDS: Final = 5.0
+"""How long an answer waits for the copies; the rest is done without it."""
+
+
+async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call) -> correction_pb2.ForgetResponse:
+    """Erase or hide; return when no recall that starts from now on returns any of it."""
+    scope, view, selection = _check(request)
+    keys = PartitionKeys(partition_of(scope.path))
+    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    first = await seen_before(parts, memory)
+    if first is not None:
+        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first))
+    target = await _target(parts, keys, request, view, selection)
+    if request.suppress:
+        return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, memory))
+    name, change = new_token(), Change(keys)
+    await parts.sweeper.begin(keys.partition)
+    change.write("HSET", keys.erasures, name, target.SerializeToString())
+    memory.remember(change, store_pb2.ForgetPlan(erasure=name))
+    first = await apply_once(parts, keys, change, memory)
+    if first:
+        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first))
+    return await _carry_out(parts, keys, name)
+
+
+def _check(request: correction_pb2.ForgetRequest) -> tuple[ScopeKey, Selection, Selection | None]:
+    """Return the scope, what is visible of single memories, and what is selected."""
+    form = request.WhichOneof("target")
+    if form is None:
+        raise InvalidField("target", "set one of memory_id, selection, whole_scope")
+    request_id(request.request_id)
+    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    if form == "memory_id":
+        require("memory_id", request.memory_id, AXIS_LENGTH)
+        return scope, check_view(request.axes, request.any_axis, scope), None
+    for name, given in (("axes", request.HasField("axes")), ("any_axis", request.any_axis)):
+        if given:
+            raise InvalidField(name, "goes with memory_id only")
+    if form == "selection":
+        selection = check_selection(request.selection, scope)
+        if request.selection == record_pb2.MemorySelection() and not (scope.user_id or scope.conversation_id):
+            raise InvalidField("selection", "must have a bound; to forget everything say whole_scope")
+        return scope, selection, selection
+    if not request.whole_scope:
+        raise InvalidField("whole_scope", "must be true when it is set")
+    if scope.user_id or scope.conversation_id:
+        raise InvalidField("whole_scope", "takes neither user_id nor session_id; use a selection")
+    if request.suppress:
+        raise InvalidField("suppress", "does not go with whole_scope")
+    return scope, check_view(common_pb2.Axes(), (), scope), None
+
+
+async def _target(
+    parts: Parts,
+    keys: PartitionKeys,
+    request: correction_pb2.ForgetRequest,
+    view: Selection,
+    selection: Selection | None,
+) -> store_pb2.Erasure:
+    snapshot = await parts.store.read(("HGET", keys.meta, "n"))
+    last, at = int(snapshot.answers[0] or 0), from_ms(snapshot.now_ms)
+    if request.WhichOneof("target") == "memory_id":
+        n = (await find(parts, keys, request.memory_id, view, hidden=not request.suppress)).n
+        return store_pb2.Erasure(n=n, last=n, done=n - 1, at=at)
+    if selection is not None:
+        return store_pb2.Erasure(bounds=bounds_of(selection), last=last, at=at)
+    return store_pb2.Erasure(everything=True, last=last, at=at)
+
+
+async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction_pb2.ForgetResponse:
+    await erase_records(parts, keys, name)
+    erased = (await progress(parts, keys, name)).erased
+    copies = asyncio.ensure_future(erase_copies(parts, keys, name))
+    done, _ = await asyncio.wait({copies}, timeout=COPIES_SECONDS)
+    if not done:
+        copies.cancel()  # The next look for unfinished erasures goes on with it.
+        return correction_pb2.ForgetResponse(forgotten=erased, erasing=True)
+    copies.result()
+    return correction_pb2.ForgetResponse(forgotten=erased)
+
+
+async def _again(parts: Parts, keys: PartitionKeys, plan: store_pb2.ForgetPlan) -> correction_pb2.ForgetResponse:
+    if not plan.erasure:
+        return correction_pb2.ForgetResponse(forgotten=plan.hidden)
+    snapshot = await parts.store.read(("GET", keys.erased(plan.erasure)))
+    if snapshot.answers[0] is not None:
+        return correction_pb2.ForgetResponse(forgotten=int(snapshot.answers[0]))
+    return await _carry_out(parts, keys, plan.erasure)
+
+
+async def _suppress(
+    parts: Parts,
+    keys: PartitionKeys,
+    target: store_pb2.Erasure,
+    selection: Selection | None,
+    memory: RequestMemory,
+) -> int:
+    """Hide record by record in chunks; return how many were hidden. Conflicting chunks are read anew."""
+    hidden, done, attempts = 0, target.done, 0
+    while True:
+        upto = min(target.last, done + CHUNK)
+        ns = list(range(done + 1, upto + 1))
+        change, count = Change(keys), 0
+        if ns:
+            raws = (await parts.store.read(("HMGET", keys.records, *(str(n) for n in ns)))).answers[0]
+            for n, raw in zip(ns, raws, strict=True):
+                count += raw is not None and _hide(change, n, raw, selection)
+        last = upto >= target.last
+        if last:
+            memory.remember(change, store_pb2.ForgetPlan(hidden=hidden + count))
+        first = await apply_once(parts, keys, change, memory) if count or last else b""
+        if first:
+            return store_pb2.ForgetPlan.FromString(first).hidden
+        if first is None:
+            attempts += 1
+            if attempts > ATTEMPTS:
+                raise Conflict("the memories were changed too often meanwhile; try again")
+            continue
+        hidden, done = hidden + count, upto
+        if last:
+            return hidden
+
+
+def _hide(change: Change, n: int, raw: bytes, selection: Selection | None) -> bool:
+    record = decode.record(raw)
+    if record is None or record.suppressed or (selection is not None and not selection.matches(record)):
+        return False
+    record.suppressed = True
+    record.status = common_pb2.MEMORY_STATUS_STALE
+    record.stale_reason = common_pb2.STALE_REASON_UNSPECIFIED
+    change.require_same("record", change.keys.records, str(n), raw)
+    change.write("HSET", change.keys.records, n, record.SerializeToString())
+    change.announce(FeedOp.RECORD, n)
+    return True

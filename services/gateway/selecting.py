@@ -1,0 +1,59 @@
+"""Checks what a call selects, and finds single memories by id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.axes import check_axes
+from remembrancer.model.clock import check_timestamp
+from remembrancer.model.ids import parse_record
+from remembrancer.model.scope import ScopeKey
+from remembrancer.model.selection import Selection, select
+from remembrancer.v1 import common_pb2, record_pb2
+from services.gateway import enums
+
+
+def check_selection(selection: record_pb2.MemorySelection, scope: ScopeKey, field: str = "selection") -> Selection:
+    """Return the checked selection. Errors: InvalidField naming its part."""
+    enums.all_known(f"{field}.kinds", common_pb2.MemoryKind, selection.kinds)
+    enums.all_known(f"{field}.types", common_pb2.MemoryType, selection.types)
+    after = selection.occurred_after if selection.HasField("occurred_after") else None
+    before = selection.occurred_before if selection.HasField("occurred_before") else None
+    for name, moment in (("occurred_after", after), ("occurred_before", before)):
+        if moment is not None:
+            check_timestamp(f"{field}.{name}", moment)
+    return replace(
+        check_view(selection.axes, selection.any_axis, scope, f"{field}."),
+        kinds=frozenset(selection.kinds),
+        types=frozenset(selection.types),
+        after=after,
+        before=before,
+    )
+
+
+def check_view(axes: common_pb2.Axes, lifted: Collection[int], scope: ScopeKey, prefix: str = "") -> Selection:
+    """Return what a read with these axes sees. What a tenant scope says cannot be lifted. Errors: InvalidField."""
+    enums.all_known(f"{prefix}any_axis", common_pb2.Axis, lifted)
+    checked = check_axes(axes, scope, f"{prefix}axes")
+    held = {
+        axis
+        for axis, value in (
+            (common_pb2.AXIS_USER_ID, scope.user_id),
+            (common_pb2.AXIS_CONVERSATION_ID, scope.conversation_id),
+        )
+        if value
+    }
+    return select(checked, set(lifted) - held)
+
+
+def number_of(memory_id: str) -> tuple[int, int]:
+    """Return (kind, N) of an id; (0, 0) when it is none."""
+    return parse_record(memory_id) or (0, 0)
+
+
+def named_by(kind: int, record: store_pb2.Record) -> bool:
+    """Return whether an id of this kind names the record: `evt_N` is also the raw record of observation N."""
+    raw_of = kind == store_pb2.RECORD_KIND_TURN and record.kind == store_pb2.RECORD_KIND_OBSERVATION
+    return kind == record.kind or raw_of

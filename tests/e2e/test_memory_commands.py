@@ -1,0 +1,100 @@
+"""`remembrancer ingest|recall|recent|forget|export|import` as they are typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from remembrancer.cli.local.service import LocalService
+from remembrancer.cli.main import build_app
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(service: LocalService) -> Run:
+    """Return a function that runs a command against the service under test."""
+    app, runner = build_app(), CliRunner()
+
+    def command(*arguments: str, text: str | None = None) -> Result:
+        return runner.invoke(app, list(arguments), input=text, env={"REMEMBRANCER_TARGET": service.address})
+
+    return command
+
+
+def documents(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture
+def filled(run: Run, scope: str, tmp_path: Path) -> str:
+    lines = tmp_path / "lines.txt"
+    lines.write_text('The ferry leaves at seven.\n\n{"content": "Buy tickets.", "type": "task"}\n')
+    (stored,) = documents(run("ingest", scope, str(lines), "--json"))
+    assert stored == {"created": 2, "matched": 0, "unembedded": 0, "persisted": True}
+    return scope
+
+
+def test_ingest_tells_new_from_known_and_takes_turns(run: Run, filled: str) -> None:
+    (again,) = documents(run("ingest", filled, "--json", text="the ferry  leaves at SEVEN.\n"))
+    assert (again["created"], again["matched"]) == (0, 1)
+    spoken = '{"content": "Aboard!", "name": "Ida", "role": "user", "timestamp": "2024-03-10", "msg_id": "1"}\n'
+    assert run("ingest", filled, "--turns", text=spoken).stdout.strip() == "1 stored, 0 known already"
+    newest, *_ = documents(run("recent", filled, "--json"))
+    assert (newest["memory_id"], newest["name"], newest["content"]) == ("evt_3", "Ida", "Aboard!")
+    wrong = run("ingest", filled, text='{"text": "no content"}\n')
+    assert wrong.exit_code == 2
+    assert "line 1" in wrong.stderr
+
+
+def test_recall_and_recent_show_a_table_or_json(run: Run, filled: str, scope: str) -> None:
+    (answer,) = documents(run("recall", filled, "when does the ferry leave?", "--json"))
+    assert answer["hits"]["observations"][0]["content"] == "The ferry leaves at seven."
+    shown = run("recall", filled, "when does the ferry leave?", "--mode", "deep")
+    assert shown.exit_code == 0
+    assert "The ferry leaves at seven." in shown.stdout
+    assert "Buy tickets." in run("recent", filled, "--limit", "1").stdout
+    org = f"org:{scope}"
+    run("ingest", org, text="An organisation's fact.\n")
+    (answer,) = documents(run("recall", org, "fact", "--json"))
+    assert answer["retrieval_id"]
+
+
+def test_forget_asks_before_it_takes_everything(run: Run, filled: str) -> None:
+    assert run("forget", filled, "sch_1").stdout.strip() == "1 erased"
+    assert run("forget", filled, "--everything", text="n\n").exit_code == 1
+    assert len(documents(run("recent", filled, "--json"))) == 1
+    assert documents(run("forget", filled, "--everything", "--yes", "--json")) == [{"forgotten": 1, "erasing": False}]
+    assert documents(run("recent", filled, "--json")) == []
+    assert run("forget", filled).exit_code == 2
+    unknown = run("forget", filled, "sch_1")
+    assert unknown.exit_code == 1
+    assert "MEMORY_NOT_FOUND" in unknown.stderr
+
+
+def test_export_and_import_through_a_file(run: Run, filled: str, tmp_path: Path) -> None:
+    file, copy = tmp_path / "scope.jsonl", f"{filled}-copy"
+    assert documents(run("export", filled, str(file), "--json")) == [{"records": 2}]
+    assert run("export", filled, str(file)).exit_code == 2  # It does not write over anything.
+    for _ in range(2):  # Again is resuming what is complete.
+        assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
+    again = run("export", copy)
+    assert again.exit_code == 0
+    first, second = (text.splitlines()[1] for text in (file.read_text(), again.stdout))
+    assert json.loads(first) == json.loads(second)
+    refused = run("import", filled, str(file))
+    assert refused.exit_code == 1
+    assert "SCOPE_NOT_EMPTY" in refused.stderr
+
+
+def test_without_a_service_one_line_says_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REMEMBRANCER_TARGET", raising=False)
+    result = CliRunner().invoke(build_app(), ["recent", "a:b", "--data", str(tmp_path)])
+    assert result.exit_code == 3
+    assert len(result.stderr.splitlines()) == 1
