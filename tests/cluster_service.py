@@ -11,8 +11,10 @@ from redis import Redis
 
 from remembrancer.cli.local.plan import Plan, Process, Role
 from remembrancer.cli.local.service import LocalService
-from remembrancer.store.keys import CURRENT_MODEL
+from remembrancer.client import Client
+from remembrancer.store.keys import CURRENT_MODEL, MODELS
 from tests.gateway import Extra
+from tests.service import wait_whole
 from tests.valkey import Cluster
 
 
@@ -54,7 +56,7 @@ class ClusterService:
 
     def __init__(self, shared: LocalService, cluster: Cluster) -> None:
         """Plan the processes; the cluster must run."""
-        self.folder, self.cluster = shared.folder, cluster
+        self.folder, self.cluster, self._shared = shared.folder, cluster, shared
         store = {"store_url": cluster.url, "store_cluster": "true"}
         active, deep = (Extra(shared, role, store) for role in (Role.ACTIVE, Role.DEEP))
         gateway = Extra(shared, Role.GATEWAY, {**store, "active_targets": active.address, "deep_targets": deep.address})
@@ -69,6 +71,12 @@ class ClusterService:
         )
         self.supervisor = ClusterSupervisor(shared, self.processes, cluster)
 
+    def agree_on_the_model(self) -> None:
+        """Tell the cluster what the shared encoder agreed on with the shared store alone."""
+        with Redis.from_url(self._shared.plan.store_url) as single, self.cluster.client() as client:
+            client.hset(MODELS, mapping=single.hgetall(MODELS))
+            client.set(CURRENT_MODEL, single.get(CURRENT_MODEL))
+
     @property
     def address(self) -> str:
         return self.processes[Role.GATEWAY].address
@@ -79,15 +87,13 @@ def cluster_service(shared: LocalService, folder: Path, replicas: int = 0) -> It
     """Run a cluster and the processes over it."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(folder, replicas=replicas))
-        with Redis.from_url(shared.plan.store_url) as single:
-            model = single.get(CURRENT_MODEL)
-        with cluster.client() as client:
-            # The shared encoder agreed on its model with the shared store alone.
-            client.set(CURRENT_MODEL, model)
         service = ClusterService(shared, cluster)
+        service.agree_on_the_model()
         for process in service.processes.values():
             process.spawn()
             stack.callback(process.kill)
         for process in service.processes.values():
             process.wait_ready()
+        with Client.connect(service.address) as client:
+            wait_whole(client)
         yield service
