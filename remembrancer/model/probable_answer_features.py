@@ -175,12 +175,15 @@ def _rare(question: Question, terms: Sequence[frozenset[str]]) -> Values:
 
 
 def _conflicts(question: Question, options: Sequence[Option], terms: Sequence[frozenset[str]]) -> Values:
-    """-1..1: how much newer (older: below 0) each option is than what the same speaker says about the same thing."""
+    """-1..1: how much newer (older: below 0) each option is than others about the same thing.
+
+    What somebody else said is no conflict.
+    """
     found = np.zeros(len(options))
     for i, one in enumerate(options):
         signed = weights = 0.0
         for j, other in enumerate(options):
-            if one.at is None or other.at is None or one.at == other.at or one.speaker != other.speaker:
+            if one.at is None or other.at is None or one.at == other.at or _differ(one.speaker, other.speaker):
                 continue
             weight = _same_thing(question, terms[i], terms[j])
             weight *= math.exp(-(((one.relevance - other.relevance) / CLOSE) ** 2))
@@ -188,6 +191,11 @@ def _conflicts(question: Question, options: Sequence[Option], terms: Sequence[fr
             weights += weight
         found[i] = signed / (weights + CALM)
     return found
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two memories are known to be of different speakers; statements that are no turns are nobody's."""
+    return one != other and bool(one) and bool(other)
 
 
 def _same_thing(question: Question, one: frozenset[str], other: frozenset[str]) -> float:

@@ -146,8 +146,10 @@ def test_p52_of_conflicting_memories_the_newest_holds_now_and_an_older_one_held_
 
 
 def test_what_someone_else_says_does_not_conflict() -> None:
-    options = option(1, OLD, 0.62, days_ago=900, speaker="Mia"), option(2, NEW, 0.6, days_ago=30, speaker="Ben")
-    assert asked("Where do you live?", *options)[0].n == 1
+    old, new = option(1, OLD, 0.62, days_ago=900, speaker="Mia"), option(2, NEW, 0.6, days_ago=30, speaker="Ben")
+    assert asked("Where do you live?", old, new)[0].n == 1
+    assert asked("Where do you live?", old, dataclasses.replace(new, speaker="Mia"))[0].n == 2
+    assert asked("Where do you live?", old, dataclasses.replace(new, speaker=""))[0].n == 2
 
 
 def test_a_memory_whose_time_is_uncertain_does_not_win_on_its_time() -> None:
