@@ -91,7 +91,7 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
             return replace(state, upto=int(upto), count=int(count), complete=complete is not None)
         if name is not None or n is not None:
             raise ScopeNotEmpty(scope.path)
-        await parts.store.register(keys.partition, scope.path, unembedded=True)
+        await parts.store.register(keys.partition, scope.path)
         change = Change(keys)
         change.require_same("last number", keys.meta, "n", None)
         change.require_same("import", keys.imported, "id", None)
