@@ -29,8 +29,8 @@ Values = NDArray[np.float64]
 CONSIDERED: Final = 10
 """Hits looked at, best relevance first; an answer below them is not worth naming."""
 
-READ: Final = 1000
-"""Code points read of the query and of each hit."""
+READ: Final = 500
+"""Code points read of the query and of each hit: what a hit shows, so that the fit sees what the gateway sees."""
 
 MOST_TERMS: Final = 25
 """Different terms from which a text counts as long."""
