@@ -37,8 +37,8 @@ def parse_time(text: str) -> timestamp_pb2.Timestamp | None:
     next midnight. Of a fraction nine digits count.
     """
     text = text.strip().upper()
-    if len(text) < _SHORTEST:
-        return None
+    if len(text) < _SHORTEST or (len(text) > _SHORTEST and text.isdigit()):
+        return None  # A longer run of digits counts seconds since some day, of which nothing says which.
     fraction = _FRACTION.search(text)
     text, extra = _FRACTION.sub("", text), timedelta()
     if _LEAP_SECOND.search(text):

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from remembrancer.model.probable_answer_coefficients import Coefficients
+from remembrancer.model.probable_answer_coefficients import OF_THE_CHOSEN, Coefficients
 from remembrancer.model.probable_answer_features import HIT_FEATURES, Features, Option, Question, Values, features
 
 ALTERNATIVES: Final = 2
@@ -45,15 +45,19 @@ def choose(question: Question, options: Sequence[Option], coefficients: Coeffici
         return []
     seen = features(question, options)
     shares = option_shares(seen, coefficients)
-    order = sorted(range(len(options)), key=lambda i: (-round(float(shares[i]), DECIMALS), options[i].n))
-    best = order[0]
+    best = min(range(len(options)), key=lambda i: (-round(float(shares[i]), DECIMALS), options[i].n))
     probability = sureness(seen, shares, best, coefficients)
     if probability < coefficients.threshold:
         return []
     chosen = round(min(MOST, max(LEAST, probability)), DECIMALS)
     left = (1 - chosen) * KEPT / max(1 - float(shares[best]), LEAST)
-    others = [(options[i].n, min(chosen, _rounded_down(left * float(shares[i])))) for i in order[1 : 1 + ALTERNATIVES]]
-    return [Choice(options[best].n, chosen), *(Choice(n, p) for n, p in others if p >= LEAST)]
+    others = [
+        Choice(option.n, min(chosen, _rounded_down(left * float(share))))
+        for i, (option, share) in enumerate(zip(options, shares, strict=True))
+        if i != best
+    ]
+    others.sort(key=lambda choice: (-choice.probability, choice.n))
+    return [Choice(options[best].n, chosen), *(c for c in others[:ALTERNATIVES] if c.probability >= LEAST)]
 
 
 def option_shares(seen: Features, coefficients: Coefficients) -> Values:
@@ -72,15 +76,8 @@ def sureness_features(seen: Features, shares: Values, chosen: int) -> Values:
     """Return the features of SURENESS_FEATURES for a choice."""
     share = float(np.clip(shares[chosen], LEAST, 1 - LEAST))
     row = seen.hits[chosen]
-    return np.array(
-        [
-            1.0,
-            np.log(share / (1 - share)),
-            row[HIT_FEATURES.index("follows_question")],
-            row[HIT_FEATURES.index("rare_terms")],
-            seen.covered,
-        ]
-    )
+    chosen_row = [row[HIT_FEATURES.index(name)] for name in OF_THE_CHOSEN]
+    return np.array([1.0, np.log(share / (1 - share)), *chosen_row, seen.covered])
 
 
 def _rounded_down(value: float) -> float:

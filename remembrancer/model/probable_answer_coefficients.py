@@ -18,8 +18,12 @@ from remembrancer.model.probable_answer_features import HIT_FEATURES, LIST_FEATU
 FILE: Final = "probable_answer.json"
 VERSION: Final = 1
 
-SURENESS_FEATURES: Final = ("constant", "log_odds", "follows_question", "rare_terms", "covered")
-"""What says how sure the choice is: its own log odds, two features of the chosen hit, one of the list."""
+OF_THE_CHOSEN: Final = ("follows_question", "rare_terms", "newest")
+"""Features of the chosen hit that also say how sure the choice is. A newest one is chosen on principle (see the lower
+bounds in `bench.conditional_logit`), so that being chosen says less."""
+
+SURENESS_FEATURES: Final = ("constant", "log_odds", *OF_THE_CHOSEN, "covered")
+"""What says how sure the choice is: its own log odds, the chosen hit, and how much of the question the hits cover."""
 
 
 class CoefficientsInvalid(Exception):

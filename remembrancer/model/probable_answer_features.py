@@ -21,7 +21,7 @@ from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
 from remembrancer.model.fusion import RELEVANCE_FLOOR
-from remembrancer.model.question_time import QuestionTime, question_time
+from remembrancer.model.question_time import TIME_WORDS, QuestionTime, question_time
 from remembrancer.v1 import recall_pb2
 
 Values = NDArray[np.float64]
@@ -35,14 +35,22 @@ READ: Final = 1000
 MOST_TERMS: Final = 25
 """Different terms from which a text counts as long."""
 
+TYPICAL_RELEVANCE: Final = 0.25
+"""Of a hit that is at best near the subject; what is below counts as much, so that one good hit stands out no more in
+a large store than in a small one."""
+
 TYPICAL_LENGTH: Final = 2.3
 """Length feature of a typical chat turn: nine different terms."""
 
 RARE: Final = 2
 """A term of the question that more of the considered hits have does not tell them apart."""
 
-CONFLICT: Final = 1 / 3
+ALIKE: Final = 1 / 3
 """Share of the shorter text's terms from which two texts may be about the same thing."""
+
+ASKED: Final = 0.5
+"""Share of the question's terms from which it counts that both texts have them; squared, for half says little yet."""
+
 
 CLOSE: Final = 0.2
 """Difference in relevance at which a conflict counts for 1/e."""
@@ -66,6 +74,7 @@ HIT_FEATURES: Final = (
 )
 LIST_FEATURES: Final = ("constant", "lead", "spread")
 
+_TIME_TERMS: Final = frozenset(term for word in TIME_WORDS for term in terms_of(word))
 _ENDS_AS_QUESTION: Final = re.compile(r"[?？؟][\s\"'”’)]*$")
 
 
@@ -74,7 +83,7 @@ class Question:
     """A query as the choice sees it."""
 
     terms: frozenset[str]
-    """Index terms, without names of speakers."""
+    """Index terms of what is asked: without names of speakers and words that say when, if anything else is left."""
     time: QuestionTime
     windows: tuple[Window, ...]
 
@@ -82,9 +91,10 @@ class Question:
     def of(cls, query: str, speakers: Sequence[str], as_of: datetime) -> Question:
         """Return a query read; `speakers` are folded names that it mentions, `as_of` is aware, in UTC."""
         windows = tuple(windows_of(query, as_of))
-        names = {name for speaker in speakers for name in terms_of(speaker)}
-        terms = frozenset(term for term in terms_of(query) if term not in names and term.split("'")[0] not in names)
-        return cls(terms, question_time(query, windows), windows)
+        beside = _TIME_TERMS.union(*(terms_of(speaker) for speaker in speakers))
+        terms = frozenset(terms_of(query))
+        asked = frozenset(term for term in terms if term not in beside and term.split("'")[0] not in beside)
+        return cls(asked or terms, question_time(query, windows), windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +127,11 @@ def features(question: Question, options: Sequence[Option]) -> Features:
     """Return the features of 1..CONSIDERED options, in their order."""
     terms = [frozenset(terms_of(option.content[:READ])) for option in options]
     relevance = np.array([option.relevance for option in options])
-    level = np.full(CONSIDERED, RELEVANCE_FLOOR)
-    level[: len(options)] = np.maximum(relevance, RELEVANCE_FLOOR)
+    level = np.full(CONSIDERED, TYPICAL_RELEVANCE)
+    level[: len(options)] = np.maximum(relevance, TYPICAL_RELEVANCE)
     level = np.sort(level)[::-1]
     asks = [bool(_ENDS_AS_QUESTION.search(option.content)) for option in options]
-    conflict = _conflicts(options, terms)
+    conflict = _conflicts(question, options, terms)
     columns = {
         "above": relevance - level.mean(),
         "below_floor": np.maximum(RELEVANCE_FLOOR - relevance, 0.0),
@@ -145,7 +155,7 @@ def _lengths(terms: Sequence[frozenset[str]]) -> Values:
     """Lengths against the list's: how long people write must not sway whether there is an answer at all."""
     own = np.array([math.log1p(min(len(t), MOST_TERMS)) for t in terms])
     mean = (own.sum() + (CONSIDERED - len(own)) * TYPICAL_LENGTH) / CONSIDERED
-    return own - mean
+    return np.asarray(own - mean)
 
 
 def _follows(options: Sequence[Option], asks: Sequence[bool]) -> Values:
@@ -164,21 +174,36 @@ def _rare(question: Question, terms: Sequence[frozenset[str]]) -> Values:
     return np.array([len(telling & own) / max(1, len(question.terms)) for own in terms])
 
 
-def _conflicts(options: Sequence[Option], terms: Sequence[frozenset[str]]) -> Values:
-    """-1..1: how much newer (older: below 0) each option is than what the same speaker says about the same thing."""
+def _conflicts(question: Question, options: Sequence[Option], terms: Sequence[frozenset[str]]) -> Values:
+    """-1..1: how much newer (older: below 0) each option is than others about the same thing.
+
+    What somebody else said is no conflict.
+    """
     found = np.zeros(len(options))
     for i, one in enumerate(options):
         signed = weights = 0.0
         for j, other in enumerate(options):
-            if one.at is None or other.at is None or one.at == other.at or one.speaker != other.speaker:
+            if one.at is None or other.at is None or one.at == other.at or _differ(one.speaker, other.speaker):
                 continue
-            overlap = len(terms[i] & terms[j]) / max(1, min(len(terms[i]), len(terms[j])))
-            if overlap >= CONFLICT:
-                weight = overlap * math.exp(-(((one.relevance - other.relevance) / CLOSE) ** 2))
-                signed += weight * (1 if one.at > other.at else -1)
-                weights += weight
+            weight = _same_thing(question, terms[i], terms[j])
+            weight *= math.exp(-(((one.relevance - other.relevance) / CLOSE) ** 2))
+            signed += weight * (1 if one.at > other.at else -1)
+            weights += weight
         found[i] = signed / (weights + CALM)
     return found
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two memories are known to be of different speakers; statements that are no turns are nobody's."""
+    return one != other and bool(one) and bool(other)
+
+
+def _same_thing(question: Question, one: frozenset[str], other: frozenset[str]) -> float:
+    """0..1: how far two texts are about the same thing: what they share of all their words, or of the question's."""
+    shared = one & other
+    alike = len(shared) / max(1, min(len(one), len(other)))
+    asked = len(shared & question.terms) / max(1, len(question.terms))
+    return max(alike if alike >= ALIKE else 0.0, asked**2 if asked >= ASKED else 0.0)
 
 
 def _inside(windows: Sequence[Window], at: float | None) -> float:

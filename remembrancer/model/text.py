@@ -58,8 +58,8 @@ def counted(field: str, items: Sequence[object], low: int, high: int) -> None:
         raise InvalidField(field, f"must have {low} to {high} entries, has {len(items)}")
 
 
-def request_id(value: str) -> str:
-    """Return a request_id of at most 64 printable ASCII characters, "" when none was given."""
+def request_id(value: str, field: str = "request_id") -> str:
+    """Return an id of at most 64 printable ASCII characters, "" when none was given. Errors: InvalidField."""
     if len(value) > 64 or not all(" " < c < "\x7f" for c in value):
-        raise InvalidField("request_id", "must be 1 to 64 printable ASCII characters")
+        raise InvalidField(field, "must be 1 to 64 printable ASCII characters")
     return value

@@ -27,6 +27,8 @@ def connect(url: str, *, cluster: bool = False) -> Any:
     follows redirects, which are answers of a node that did nothing.
     """
     once = Retry(NoBackoff(), 0)
+    # With these on, the client takes a pooled connection whose server is gone for a good one.
+    quiet = MaintNotificationsConfig(enabled=False)
     if cluster:
         return _Cluster.from_url(
             url,
@@ -34,6 +36,7 @@ def connect(url: str, *, cluster: bool = False) -> Any:
             socket_timeout=WAIT_SECONDS,
             socket_connect_timeout=WAIT_SECONDS,
             retry=once,
+            maint_notifications_config=quiet,
             # A redirect is learned for its whole range of slots; closing every connection, as would happen after some
             # redirects otherwise, would fail the calls of others.
             reinitialize_steps=0,
@@ -45,8 +48,7 @@ def connect(url: str, *, cluster: bool = False) -> Any:
         socket_timeout=WAIT_SECONDS,
         socket_connect_timeout=WAIT_SECONDS,
         retry=once,
-        # With these on, the client takes a pooled connection whose server is gone for a good one.
-        maint_notifications_config=MaintNotificationsConfig(enabled=False),
+        maint_notifications_config=quiet,
     )
     return _Single(connection_pool=pool)
 

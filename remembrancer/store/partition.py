@@ -107,17 +107,21 @@ class PartitionStore:
             case _:
                 return Conflicted(int(now), change.label(int(rest[0])))
 
-    async def register(self, partition: str, scope: str, unembedded: bool) -> None:
+    async def register(self, partition: str, scope: str, *, model_id: str = "", dimension: int = 0) -> None:
         """Put a scope into the registry before its first record, or one without a vector, is written.
 
-        Errors: StoreUnavailable.
+        `model_id` and `dimension` are those of the vector that is to be written, "" and 0 without one. A store that
+        lost its data learns them anew by this, or nothing could be found by meaning. Errors: StoreUnavailable.
         """
         try:
+            if model_id and not await self._redis.exists(CURRENT_MODEL):
+                await self._redis.hset(MODELS, model_id, str(dimension))
+                await self._redis.set(CURRENT_MODEL, model_id, nx=True)
             await self._redis.hset(SCOPES, partition, scope)
             await self._redis.sadd(_alike_key(scope), scope)
         except (RedisError, OSError) as error:
             raise StoreUnavailable("the store cannot be reached") from error
-        if unembedded:
+        if not model_id:
             await self.note_unembedded(partition)
 
     async def note_unembedded(self, partition: str) -> None:

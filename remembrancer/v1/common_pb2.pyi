@@ -378,7 +378,8 @@ class Axes(_message.Message):
     On writes unset is the global pool. `@auto` is the agent's default project from the operator's operating-context
     file, read anew whenever that changes; it is answered as `resolved_project_id`. An agent that the file does not name
     gets the global pool and the warning OPERATING_CONTEXT_UNMAPPED. Without a file that can be understood `@auto` is a
-    project of that name. In Activate it is resolved once, for the whole session.
+    project of that name. In Activate it is resolved once, for the whole session. Calls whose answer has no warnings
+    refuse `@auto` for an agent that the file does not name.
     """
     channel: _builtins.str
     """The channel. Unset or "" means no filter; `X` = X and records without a channel."""

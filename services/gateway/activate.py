@@ -34,6 +34,8 @@ from services.gateway.sessions import gone_sessions, sample_of_sessions
 
 RPC: Final = "Activate"
 TOP_K: Final = 5
+SEARCH_SECONDS: Final = 5.0
+"""The longest that a session waits for what is remembered: it opens without it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,9 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     # For the whole session: what it reads, what it writes, and the episode that it leaves.
     project, warnings = settle(checked.axes, parts.operating_context.projects)
     gone = await gone_sessions(parts.store, keys, seen.extra[-1], seen.now_ms, parts.retention)
-    found = await parts.searcher.search(_question(checked, keys, seen), call.seconds_left, may_fail=True)
+    found = await parts.searcher.search(
+        _question(checked, keys, seen), min(call.seconds_left, SEARCH_SECONDS), may_fail=True
+    )
     session = SessionRef(keys.partition, new_token())
     retrieval = new_retrieval(keys.partition, session)
     plan = _session_plan(session, continuity, request, seen, found)

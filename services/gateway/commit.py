@@ -56,7 +56,9 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
         closing = Closing(request, context, before)
         texts = await encoded.of(closing.texts())
         if closing.texts() and (not before.ever_written or not encoded.model_id):
-            await parts.store.register(keys.partition, scope.path, not encoded.model_id)
+            await parts.store.register(
+                keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension
+            )
         sets = (
             await parts.store.sets_for(keys, encoded.model_id)
             if closing.texts()
@@ -81,6 +83,7 @@ class _Texts:
         self._call = call
         self._known: dict[str, Encoded] = {}
         self.model_id = ""
+        self.dimension = 0
 
     async def of(self, texts: list[str]) -> dict[str, Encoded]:
         missing = [text for text in texts if text not in self._known]
@@ -91,7 +94,7 @@ class _Texts:
                 missing = texts
                 encoded = await self._encode(missing)
             self._known.update(zip(missing, encoded.texts, strict=True))
-            self.model_id = encoded.model_id
+            self.model_id, self.dimension = encoded.model_id, encoded.dimension
         return self._known
 
     async def _encode(self, texts: list[str]) -> EncodedTexts:

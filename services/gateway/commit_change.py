@@ -133,10 +133,11 @@ class Closing:
         record = self._stored(n)
         if record is None:
             return
-        raw = self._before.records[n]
-        record.procedure.outcome = self._outcome.outcome
-        record.procedure.outcome_summary = self._outcome.outcome_summary
-        change.require_same("record", change.keys.records, str(n), raw)
+        body, ending = record.procedure, self._outcome
+        if (body.outcome, body.outcome_summary) == (ending.outcome, ending.outcome_summary):
+            return
+        body.outcome, body.outcome_summary = ending.outcome, ending.outcome_summary
+        change.require_same("record", change.keys.records, str(n), self._before.records[n])
         change.write("HSET", change.keys.records, str(n), record.SerializeToString())
         change.announce(FeedOp.RECORD, n)
 

@@ -29,7 +29,7 @@ async def get_contents(
     for i, memory_id in enumerate(request.memory_ids):
         bounded(f"memory_ids[{i}]", memory_id, AXIS_LENGTH)
     scope = parse_scope(request.scope if request.HasField("scope") else None)
-    view = check_view(request.axes, request.any_axis, scope)
+    view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     wanted = {memory_id: number_of(memory_id) for memory_id in request.memory_ids}
     fields = [str(n) for _, n in wanted.values()]

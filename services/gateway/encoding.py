@@ -73,7 +73,9 @@ class Encoder:
         try:
             return await self.embed(inputs, lane, seconds)
         except EncoderUnavailable:
-            return EncodedTexts("", 0, [Encoded(b"", analyse(text)) for _, text in inputs])
+            # In a thread, text by text: other calls go on, and a cancelled one stops soon.
+            analyses = [await asyncio.to_thread(analyse, text) for _, text in inputs]
+            return EncodedTexts("", 0, [Encoded(b"", analysis) for analysis in analyses])
 
     async def embed(
         self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
@@ -32,7 +33,7 @@ COPIES_SECONDS: Final = 5.0
 
 async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call) -> correction_pb2.ForgetResponse:
     """Erase or hide; return when no recall that starts from now on returns any of it."""
-    scope, view, selection = _check(request)
+    scope, view, selection = _check(request, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     first = await seen_before(parts, memory)
@@ -51,7 +52,9 @@ async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call
     return await _carry_out(parts, keys, name)
 
 
-def _check(request: correction_pb2.ForgetRequest) -> tuple[ScopeKey, Selection, Selection | None]:
+def _check(
+    request: correction_pb2.ForgetRequest, projects: Mapping[str, str] | None
+) -> tuple[ScopeKey, Selection, Selection | None]:
     """Return the scope, what is visible of single memories, and what is selected."""
     form = request.WhichOneof("target")
     if form is None:
@@ -60,12 +63,12 @@ def _check(request: correction_pb2.ForgetRequest) -> tuple[ScopeKey, Selection, 
     scope = parse_scope(request.scope if request.HasField("scope") else None)
     if form == "memory_id":
         require("memory_id", request.memory_id, AXIS_LENGTH)
-        return scope, check_view(request.axes, request.any_axis, scope), None
+        return scope, check_view(request.axes, request.any_axis, scope, projects), None
     for name, given in (("axes", request.HasField("axes")), ("any_axis", request.any_axis)):
         if given:
             raise InvalidField(name, "goes with memory_id only")
     if form == "selection":
-        selection = check_selection(request.selection, scope)
+        selection = check_selection(request.selection, scope, projects)
         if request.selection == record_pb2.MemorySelection() and not (scope.user_id or scope.conversation_id):
             raise InvalidField("selection", "must have a bound; to forget everything say whole_scope")
         return scope, selection, selection
@@ -75,7 +78,7 @@ def _check(request: correction_pb2.ForgetRequest) -> tuple[ScopeKey, Selection, 
         raise InvalidField("whole_scope", "takes neither user_id nor session_id; use a selection")
     if request.suppress:
         raise InvalidField("suppress", "does not go with whole_scope")
-    return scope, check_view(common_pb2.Axes(), (), scope), None
+    return scope, check_view(common_pb2.Axes(), (), scope, projects), None
 
 
 async def _target(

@@ -10,7 +10,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import Conflict, InvalidField, ScopeNotEmpty
 from remembrancer.model.ids import parse_session
 from remembrancer.model.speakers import names_of
-from remembrancer.model.text import counted, request_id
+from remembrancer.model.text import bounded, counted, request_id
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.partition import Applied, Conflicted
@@ -19,6 +19,7 @@ from remembrancer.v1 import transfer_pb2
 from services.gateway.calls import Call
 from services.gateway.duplicates import set_list
 from services.gateway.export import BATCH_RECORDS, whole_scope
+from services.gateway.limits import NAME_LENGTH
 from services.gateway.parts import Parts
 from services.gateway.transfer import FORMAT, incoming
 
@@ -66,12 +67,16 @@ async def import_scope(
 async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
     if not start.import_id:
         raise InvalidField("start.import_id", "is required")
-    request_id(start.import_id)
+    request_id(start.import_id, "start.import_id")
     header = start.header
     if header.format != FORMAT:
         raise InvalidField("start.header.format", f"must be {FORMAT}")
     if not 0 <= header.last_number <= LAST_NUMBER_MAX:
         raise InvalidField("start.header.last_number", f"must be 0 to {LAST_NUMBER_MAX}")
+    if header.records < 0:
+        raise InvalidField("start.header.records", "must not be negative")
+    for name in ("scope", "model_id"):
+        bounded(f"start.header.{name}", getattr(header, name), NAME_LENGTH)
     scope = whole_scope(start.scope if start.HasField("scope") else None)
     keys = PartitionKeys(partition_of(scope.path))
     current = await parts.store.current_model()
@@ -86,7 +91,7 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
             return replace(state, upto=int(upto), count=int(count), complete=complete is not None)
         if name is not None or n is not None:
             raise ScopeNotEmpty(scope.path)
-        await parts.store.register(keys.partition, scope.path, unembedded=True)
+        await parts.store.register(keys.partition, scope.path)
         change = Change(keys)
         change.require_same("last number", keys.meta, "n", None)
         change.require_same("import", keys.imported, "id", None)

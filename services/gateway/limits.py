@@ -15,7 +15,7 @@ BATCH: Final = 100
 TOP_K_MAX: Final = 50
 
 RESERVE_SHARE: Final = 0.1
-RESERVE_MIN: Final = 0.05
+RESERVE_MIN: Final = 0.01
 RESERVE_MAX: Final = 0.5
 """Seconds of a recall that stay for the ledger write and the assembly of the answer."""
 
@@ -23,6 +23,10 @@ RESERVE_MAX: Final = 0.5
 def tier_budget(remaining: float) -> float:
     """Return the seconds that tiers may take of the `remaining` ones."""
     return max(0.0, remaining - min(RESERVE_MAX, max(RESERVE_MIN, remaining * RESERVE_SHARE)))
+
+
+TOO_LITTLE: Final = 0.02
+"""Seconds within which no tier can be asked and answer."""
 
 
 def whole_number(field: str, value: int | None, default: int, low: int, high: int) -> int:

@@ -34,7 +34,7 @@ async def list_memories(
     """Return one page, newest first."""
     del call
     scope = parse_scope(request.scope if request.HasField("scope") else None)
-    selection = check_selection(request.selection, scope)
+    selection = check_selection(request.selection, scope, parts.operating_context.projects)
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
     keys = PartitionKeys(partition_of(scope.path))
     this_list = _description(request)

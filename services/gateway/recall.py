@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,7 +45,10 @@ from services.gateway.sessions import must_take_retrieval, named, owned, refuse_
 RPC: Final = "Recall"
 TOP_K_ACTIVE: Final = 15
 TOP_K_DEEP: Final = 25
-ATTEMPTS: Final = 8
+CONFLICT_PAUSE: Final = 0.02
+"""The longest pause, in seconds, before the next try."""
+
+ATTEMPTS: Final = 64
 """Tries to write the ledger while other calls change the same session's context."""
 
 _TIERS: Final = {
@@ -273,6 +278,7 @@ async def enter(
             case Replayed(_, body, first, base):
                 return memory.again(body, first, base).answer
             case Conflicted() if session is not None:
+                await asyncio.sleep(random.uniform(0, CONFLICT_PAUSE))  # noqa: S311  (rivals must not keep in step)
                 session = await _reread(parts, call, session)
     raise Conflict("the session changed too often meanwhile; try again")
 

@@ -32,11 +32,17 @@ async def refill(parts: Parts) -> None:
     while True:
         await asyncio.sleep(PAUSE)
         try:
-            for partition in await parts.store.unembedded():
+            waiting = await parts.store.unembedded()
+        except StoreUnavailable:
+            continue
+        for partition in waiting:
+            try:
                 count = await refill_partition(parts, partition)
+            except (EncoderUnavailable, StoreUnavailable, WriteNotDurable) as error:
+                # The next partition may fare better: this one's texts may be the long ones.
+                log.debug("refilling waits", partition=partition, reason=type(error).__name__)
+            else:
                 log.info("embedded records that had no vector", partition=partition, records=count)
-        except (EncoderUnavailable, StoreUnavailable, WriteNotDurable) as error:
-            log.debug("refilling waits", reason=type(error).__name__)
 
 
 async def refill_partition(parts: Parts, partition: str) -> int:

@@ -19,7 +19,7 @@ from remembrancer.model.analysis import text_key
 from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
 from remembrancer.model.duplicates import Kinds
-from remembrancer.model.errors import EncoderUnavailable, RemembrancerError, TiersUnavailable
+from remembrancer.model.errors import DeadlinePassed, EncoderUnavailable, RemembrancerError, TiersUnavailable
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
 from remembrancer.store import decode
@@ -29,7 +29,7 @@ from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import common_pb2
 from services.gateway.encoding import Encoded, EncodedTexts, Encoder
 from services.gateway.fairness import PartitionGate
-from services.gateway.limits import tier_budget
+from services.gateway.limits import TOO_LITTLE, tier_budget
 from services.gateway.tiers import TierWorkers
 
 PROCEDURES: Final = 3
@@ -145,7 +145,7 @@ class Searcher:
     ) -> Responses:
         """Return what the asked tiers answer within `seconds`; those that failed get into `found.errors`.
 
-        Errors: TiersUnavailable, unless `may_fail`.
+        Errors: TiersUnavailable, unless `may_fail`; DeadlinePassed when there was no time for any.
         """
         request = _request(question, encoded)
         answers = await asyncio.gather(
@@ -162,6 +162,8 @@ class Searcher:
             else:
                 raise answer
         failed = [tier for tier in question.required if tier in found.errors]
+        if seconds < TOO_LITTLE and not responses:
+            raise DeadlinePassed("the deadline left no time to search")
         if failed or (not responses and not may_fail):
             raise TiersUnavailable(_unavailable(failed or question.tiers))
         return responses

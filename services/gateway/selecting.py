@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.auto_project import settle
 from remembrancer.model.axes import check_axes
 from remembrancer.model.clock import check_timestamp
+from remembrancer.model.errors import InvalidField
 from remembrancer.model.ids import parse_record
 from remembrancer.model.scope import ScopeKey
 from remembrancer.model.selection import Selection, select
@@ -15,8 +17,13 @@ from remembrancer.v1 import common_pb2, record_pb2
 from services.gateway import enums
 
 
-def check_selection(selection: record_pb2.MemorySelection, scope: ScopeKey, field: str = "selection") -> Selection:
-    """Return the checked selection. Errors: InvalidField naming its part."""
+def check_selection(
+    selection: record_pb2.MemorySelection,
+    scope: ScopeKey,
+    projects: Mapping[str, str] | None,
+    field: str = "selection",
+) -> Selection:
+    """Return the checked selection; `projects` is the operating context. Errors: InvalidField naming its part."""
     enums.all_known(f"{field}.kinds", common_pb2.MemoryKind, selection.kinds)
     enums.all_known(f"{field}.types", common_pb2.MemoryType, selection.types)
     after = selection.occurred_after if selection.HasField("occurred_after") else None
@@ -25,7 +32,7 @@ def check_selection(selection: record_pb2.MemorySelection, scope: ScopeKey, fiel
         if moment is not None:
             check_timestamp(f"{field}.{name}", moment)
     return replace(
-        check_view(selection.axes, selection.any_axis, scope, f"{field}."),
+        check_view(selection.axes, selection.any_axis, scope, projects, f"{field}."),
         kinds=frozenset(selection.kinds),
         types=frozenset(selection.types),
         after=after,
@@ -33,8 +40,17 @@ def check_selection(selection: record_pb2.MemorySelection, scope: ScopeKey, fiel
     )
 
 
-def check_view(axes: common_pb2.Axes, lifted: Collection[int], scope: ScopeKey, prefix: str = "") -> Selection:
-    """Return what a read with these axes sees. What a tenant scope says cannot be lifted. Errors: InvalidField."""
+def check_view(
+    axes: common_pb2.Axes,
+    lifted: Collection[int],
+    scope: ScopeKey,
+    projects: Mapping[str, str] | None,
+    prefix: str = "",
+) -> Selection:
+    """Return what a read with these axes sees. What a tenant scope says cannot be lifted.
+
+    Errors: InvalidField; also for `@auto` where the operating context has no project, since nothing here can warn.
+    """
     enums.all_known(f"{prefix}any_axis", common_pb2.Axis, lifted)
     checked = check_axes(axes, scope, f"{prefix}axes")
     held = {
@@ -45,7 +61,11 @@ def check_view(axes: common_pb2.Axes, lifted: Collection[int], scope: ScopeKey, 
         )
         if value
     }
-    return select(checked, set(lifted) - held)
+    view = select(checked, set(lifted) - held)
+    _, warnings = settle(view.axes, projects)
+    if warnings:
+        raise InvalidField(f"{prefix}axes.project_id", "the operating context names no project for this agent")
+    return view
 
 
 def number_of(memory_id: str) -> tuple[int, int]:

@@ -74,7 +74,7 @@ async def update_memory(
         check_timestamp("occurred_at", request.occurred_at)
     request_id(request.request_id)
     scope = parse_scope(request.scope if request.HasField("scope") else None)
-    view = check_view(request.axes, request.any_axis, scope)
+    view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     memory = RequestMemory.of(keys, call.caller, UPDATE, request, request.request_id, WRITES_MS)
     encoded: EncodedTexts | None = None
@@ -117,7 +117,7 @@ async def restore_memory(
     require("memory_id", request.memory_id, AXIS_LENGTH)
     request_id(request.request_id)
     scope = parse_scope(request.scope if request.HasField("scope") else None)
-    view = check_view(request.axes, request.any_axis, scope)
+    view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     memory = RequestMemory.of(keys, call.caller, RESTORE, request, request.request_id, WRITES_MS)
     for _ in range(ATTEMPTS):

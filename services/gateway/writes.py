@@ -32,6 +32,9 @@ from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
 ATTEMPTS: Final = 16
 """Tries while others write equal texts; the texts are embedded once."""
 
+EQUALS_COMPARED: Final = 512
+"""Records of one text that a new one is compared with, newest first: more differ by their axes alone."""
+
 ENCODE_SHARE: Final = 0.8
 """Of a write's time, the most that encoding may take."""
 
@@ -123,7 +126,9 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
         if encoded is None:
             encoded = await _encode(parts, drafts, state, call)
         if not state.ever_written or not encoded.model_id:
-            await parts.store.register(keys.partition, batch.scope.path, not encoded.model_id)
+            await parts.store.register(
+                keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
+            )
         sets = await parts.store.sets_for(keys, encoded.model_id)
         change, plan = _change(parts, keys, drafts, state, encoded, sets)
         change.require_count("pause", pause, "EXISTS", 0)
@@ -229,8 +234,8 @@ def _change(
             item.resolved_project_id = draft.project
         plan.warnings.extend(warning for warning in draft.warnings if warning not in plan.warnings)
     for digest, twins in made.items():
-        known = state.raw.get(digest) or b""
-        numbers = Numbers(known.decode(), tuple(Allocated(planned.allocated) for _, planned in twins))
+        known = ",".join(str(n) for n in _numbers(state.raw.get(digest)))
+        numbers = Numbers(known, tuple(Allocated(planned.allocated) for _, planned in twins))
         change.write("HSET", keys.duplicates, digest, numbers)
     if state.session is not None:
         touch(change, state.session.ref, state.session.info.caller, parts.retention)
@@ -273,7 +278,7 @@ def _equal(draft: Draft, state: _State) -> int | None:
 
 
 def _numbers(value: bytes | None) -> list[int]:
-    return [int(part) for part in value.split(b",")] if value else []
+    return [int(part) for part in value.split(b",")[-EQUALS_COMPARED:]] if value else []
 
 
 def _results(plan: store_pb2.WritePlan, base: int) -> Written:

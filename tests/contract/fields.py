@@ -12,7 +12,9 @@ Place: TypeAlias = Sequence[FieldDescriptor]
 
 DEPTH = 4
 STRING, ENUM, BOOL = FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_ENUM, FieldDescriptor.TYPE_BOOL
-INTEGERS = {FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_UINT32}
+BYTES = FieldDescriptor.TYPE_BYTES
+COUNTS = {FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32}
+POSITIONS = {FieldDescriptor.TYPE_INT64}
 FLOATS = {FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT}
 OPAQUE = {"google.protobuf.Struct", "google.protobuf.Timestamp", "google.protobuf.Duration"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from google.api import field_behavior_pb2
 from google.protobuf.message import Message
 
 from remembrancer.client import Client, memory, memory_feedback, procedure_feedback, turn
-from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
+from remembrancer.v1 import common_pb2, recall_pb2, session_pb2, transfer_pb2
 from tests.contract.catalogue import Rpc
 
 TEXT = "The lamp in the hall needs a new bulb."
@@ -62,6 +63,12 @@ class World:
         self.client.feedback(opened.retrieval_id, procedure_feedback=unused, remaining="not_used", coverage="complete")
         return opened.session_id
 
+    def memory(self) -> str:
+        """Return a memory that nothing was done to yet."""
+        text = f"{self.text} It is number {uuid.uuid4()}."
+        written = self.client.remember([memory("fact", text)], scope=self.scope, session_key="never paused")
+        return written.results[0].memory_id
+
     def retrieval(self) -> str:
         """Return a retrieval that waits for feedback."""
         return self.client.recall(TEXT, scope=self.scope, session_id=self.session()).retrieval_id
@@ -71,8 +78,13 @@ RULES: dict[str, Callable[[World], Any]] = {
     "scope": lambda world: common_pb2.Scope(path=world.scope),
     "session_id": lambda world: world.session(),
     "retrieval_id": lambda world: world.retrieval(),
-    "memory_id": lambda world: world.memory_id,
-    "memory_ids": lambda world: [world.memory_id],
+    "memory_id": lambda world: world.memory(),
+    "memory_ids": lambda world: [world.memory()],
+    "start": lambda _: transfer_pb2.ImportStart(
+        scope=common_pb2.Scope(path=f"import:{uuid.uuid4()}"),
+        import_id="1",
+        header=transfer_pb2.TransferHeader(format=1, scope="import:old"),
+    ),
     **dict.fromkeys(
         ("query", "task", "initial_goal", "final_goal", "outcome_summary", "content", "summary", "agent_id"),
         lambda world: world.text,

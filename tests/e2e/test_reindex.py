@@ -66,6 +66,7 @@ class Traffic(threading.Thread):
         assert first.relevance > 0.95 or errors
         assert {reason(error) for error in errors} <= {"ENCODER_UNAVAILABLE"}
         self.recalls.append((time.monotonic(), bool(errors)))
+        time.sleep(0.05)
 
     def seconds_without_meaning(self) -> float:
         """Return how long recalls were answered by words only; 0 when none was."""

@@ -17,4 +17,4 @@ class TierSettings(ProcessSettings):
         "empty = from the host's name",
     )
     memory_mib: int = Field(default=1024, ge=16, le=1_048_576, description="16..1048576 MiB for partitions held")
-    max_in_flight: int = Field(default=64, ge=1, le=100_000, description="1..100000 calls handled at once")
+    max_in_flight: int = Field(default=512, ge=1, le=100_000, description="1..100000 calls handled at once")

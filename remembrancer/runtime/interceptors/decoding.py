@@ -17,14 +17,14 @@ from remembrancer.runtime.interceptors.base import Context, Handler, Interceptor
 
 
 class Decoding(Interceptor):
-    """Decodes the request of unary-request methods inside the interceptors. Must be the innermost one."""
+    """Decodes requests inside the interceptors, streamed ones one by one. Must be the innermost one."""
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]], details: grpc.HandlerCallDetails
     ) -> Handler:
         """Take the deserializer out of the handler and call it in the handler's place."""
         handler = await continuation(details)
-        if handler is None or handler.request_streaming or handler.request_deserializer is None:
+        if handler is None or handler.request_deserializer is None:
             return handler
         decode, inner = handler.request_deserializer, behaviour(handler)
 
@@ -34,11 +34,17 @@ class Decoding(Interceptor):
             except DecodeError:
                 raise InvalidField("request", "the bytes are not a message of this method") from None
 
-        async def unary(raw: bytes, context: Context) -> Any:
-            return await inner(decoded(raw), context)
+        async def each_decoded(raw: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+            async for part in raw:
+                yield decoded(part)
 
-        async def stream(raw: bytes, context: Context) -> AsyncIterator[Any]:
-            async for response in inner(decoded(raw), context):
+        request = each_decoded if handler.request_streaming else decoded
+
+        async def unary(raw: Any, context: Context) -> Any:
+            return await inner(request(raw), context)
+
+        async def stream(raw: Any, context: Context) -> AsyncIterator[Any]:
+            async for response in inner(request(raw), context):
                 yield response
 
         generates = handler.response_streaming and inspect.isasyncgenfunction(inner)

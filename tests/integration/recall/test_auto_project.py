@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from remembrancer.cli.local.service import LocalService
-from remembrancer.client import Client, memory, turn
+from remembrancer.client import Client, InvalidArgument, memory, selection, turn
 from remembrancer.v1 import common_pb2
 from tests.service import OPERATING_CONTEXT, OpenSession, Session, contents
 
@@ -113,3 +113,28 @@ def test_a_session_takes_it_once_for_all_its_calls(
     answer = session.recall("barrels of oil", axes={"project_id": "lantern"})
     assert next(h for h in answer.hits.observations if h.content.startswith("Five")).axes.project_id == "lantern"
     assert codes(open_session(filled, axes={"agent_id": "zoe", "project_id": "@auto"}).opening) == []
+
+
+def test_lists_contents_and_corrections_know_it_too_and_refuse_what_they_cannot_warn_of(
+    file: Path, filled: str, client: Client
+) -> None:
+    auto = {"agent_id": "anna", "project_id": "@auto"}
+    listed = client.list_memories(scope=filled, selection=selection(axes=auto)).memories
+    assert {m.content for m in listed} == {LANTERN, OPEN, "For anna, auto."}
+    (lantern,) = [m.memory_id for m in listed if m.content == LANTERN]
+    (harbour,) = [
+        m.memory_id
+        for m in client.list_memories(scope=filled, selection=selection(axes={"agent_id": "anna"})).memories
+        if m.content == HARBOUR
+    ]
+    found = client.get_contents([lantern, harbour], scope=filled, axes=auto)
+    assert ([m.memory_id for m in found.contents], list(found.missing)) == ([lantern], [harbour])
+    nobody = {"agent_id": "bert", "project_id": "@auto"}
+    for call in (
+        lambda: client.list_memories(scope=filled, selection=selection(axes=nobody)),
+        lambda: client.get_contents([lantern], scope=filled, axes=nobody),
+        lambda: client.forget(lantern, scope=filled, axes=nobody),
+    ):
+        with pytest.raises(InvalidArgument) as refused:
+            call()
+        assert refused.value.violations[0].field.endswith("axes.project_id")

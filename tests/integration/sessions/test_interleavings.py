@@ -161,3 +161,21 @@ async def test_b10_cancelled_recalls_leave_every_answer_with_its_caller(service:
 
         for _ in range(10):
             assert all(await asyncio.gather(*(own(i % len(opened)) for i in range(100))))
+
+
+async def test_parts_of_feedback_that_come_at_once_add_up(service: Service, scope: str) -> None:
+    async with AsyncClient.connect(service.address, attempts=1) as client:
+        await client.remember([memory("fact", f"Kiln {i} is in yard {i * 7}.") for i in range(20)], scope=scope)
+        opened = await client.activate("wash cups", "clean cups", scope=scope)
+        answer = await client.recall("kiln yard", scope=scope, session_id=opened.session_id, top_k=20)
+        shown = [hit.memory_id for hit in answer.hits.observations]
+        assert len(shown) == 20
+        responses = await asyncio.gather(
+            *(
+                client.feedback(answer.retrieval_id, memory_feedback=[memory_feedback(target, "already_known")])
+                for target in shown
+            )
+        )
+        assert sorted(len(response.results[0].outstanding) for response in responses) == list(range(20))
+        last = await client.feedback(answer.retrieval_id, coverage="complete")
+        assert last.results[0].coverage == session_pb2.COVERAGE_COMPLETE

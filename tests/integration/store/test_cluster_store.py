@@ -100,8 +100,8 @@ def everything_but_the_condition(keys: PartitionKeys) -> Change:
 async def test_the_registry_outside_partitions_is_reached_key_by_key(redis: Any, store: PartitionStore) -> None:
     scopes = [f"registry:{i}-x" for i in range(10)]
     for scope in scopes:
-        await store.register(partition_of(scope), scope, unembedded=True)
-        await store.register(partition_of(scope.upper()), scope.upper(), unembedded=False)
+        await store.register(partition_of(scope), scope, model_id="")
+        await store.register(partition_of(scope.upper()), scope.upper(), model_id="m", dimension=3)
     assert await store.alike(scopes[3]) == [scopes[3].upper()]
     assert {partition_of(scope) for scope in scopes} <= set(await store.unembedded())
     await store.all_embedded(partition_of(scopes[0]))

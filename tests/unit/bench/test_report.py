@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bench.conversation_run import Asked, rank
+import dataclasses
+
+from bench.calibration import calibration
+from bench.conversation_run import Asked, judged, rank
 from bench.dataset import Question
 from bench.report import figures
 from remembrancer.v1 import recall_pb2
@@ -13,9 +16,10 @@ def asked(category: str, ranked: list[str], *relevant: str) -> Asked:
 
 
 def test_the_figures_have_the_agreed_shape() -> None:
-    result = figures(
-        [asked("a", ["1"], "1"), asked("a", ["2"], "1"), asked("b", ["x"] * 6 + ["1"], "1")], "deep", "model", 7, 1.234
-    )
+    answered = [asked("a", ["1"], "1"), asked("a", ["2"], "1"), asked("b", ["x"] * 6 + ["1"], "1")]
+    left_out = dataclasses.replace(answered[0], ranked=["2"], answerable=False, chosen="2", probability=0.2)
+    result = figures([*answered, left_out], "deep", "model", 7, 1.234)
+    assert result.pop("calibration") == calibration([*answered, left_out])
     assert result == {
         "mode": "deep",
         "encoder": "model",
@@ -37,3 +41,13 @@ def test_associated_turns_are_ranked_among_the_others() -> None:
         ]
     )
     assert rank(recall_pb2.RecallResponse(hits=hits)) == ["a", "b", "c"]
+
+
+def test_the_probable_answer_is_judged_by_the_senders_id() -> None:
+    question = Question("q", "?", "c", frozenset({"a"}))
+    answer = recall_pb2.RecallResponse(
+        hits=recall_pb2.Hits(turns=[recall_pb2.Hit(memory_id="evt_1", msg_id="a", score=0.9)])
+    )
+    assert judged(question, answer, answerable=False) == Asked(question, ["a"], answerable=False)
+    answer.probable_answer.id, answer.probable_answer.probability = "evt_1", 0.4
+    assert judged(question, answer, answerable=True) == Asked(question, ["a"], chosen="a", probability=0.4)

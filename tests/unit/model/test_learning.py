@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.internal.v1 import store_pb2
@@ -179,6 +179,7 @@ def _target(new: store_pb2.FeedbackRow) -> str:
     return new.memory.memory_id or new.procedure.procedure_id
 
 
+@settings(max_examples=40)
 @given(rows(), st.randoms(use_true_random=False))
 def test_the_rows_that_count_teach_the_same_in_any_order(
     history: list[tuple[str, store_pb2.FeedbackRow]], random: Random

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf import json_format, struct_pb2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.model.errors import InvalidField
@@ -99,6 +99,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), VALUES, max_size=4))
 def test_what_was_checked_survives_storing(value: dict[str, Any]) -> None:
     try:
