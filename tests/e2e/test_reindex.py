@@ -29,7 +29,7 @@ OLD = "all-MiniLM-L6-v2-int8@53aa5117"
 BIG, SMALL, FRESH = tenant("big"), tenant("small"), tenant("fresh")
 KNOWN = "The ferry to the island leaves at seven in the morning."
 CAKE = "Grandmother bakes plum cake."
-RECORDS = 100
+RECORDS = 64
 LONGEST_GAP = 10.0
 """Seconds, on a busy machine, until the service's encoder has come back with the new model."""
 
@@ -89,7 +89,7 @@ class Traffic(threading.Thread):
 def reason(status: status_pb2.Status) -> str:
     info = error_details_pb2.ErrorInfo()
     status.details[0].Unpack(info)
-    return info.reason
+    return str(info.reason)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def vector_keys(store: Any) -> list[str]:
 def test_c12_a_new_model_is_filled_in_while_the_old_one_serves_then_serves(data: Path, model: Path) -> None:
     with LocalService(data) as service, Client.connect(service.address) as client:
         store = redis.Redis.from_url(service.plan.store_url)
-        texts = [KNOWN, *(f"Shelf {i} holds the books of author {i}. " * 8 for i in range(RECORDS - 1))]
+        texts = [KNOWN, *(f"Shelf {i} holds the books of author {i}. " * 4 for i in range(RECORDS - 1))]
         client.remember([memory("fact", text) for text in texts], scope=BIG)
         client.remember([memory("fact", CAKE)], scope=SMALL)
         with Traffic(service.address) as traffic:
