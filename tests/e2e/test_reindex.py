@@ -21,7 +21,7 @@ from remembrancer.client import Client, ClientError, memory, tenant
 from remembrancer.runtime.refusal import WRONG_MODEL
 from remembrancer.store.keys import CURRENT_MODEL, MODELS, NEXT_MODEL, PartitionKeys, partition_of
 from tests import small_model
-from tests.gateway import Extra
+from tests.gateway import Extra, Gateway
 from tests.service import contents
 from tests.valkey import until
 
@@ -127,11 +127,37 @@ def test_c12_a_new_model_is_filled_in_while_the_old_one_serves_then_serves(data:
         assert [store.get(CURRENT_MODEL), store.get(NEXT_MODEL)] == [new.encode(), None]
         assert store.hgetall(MODELS) == {new.encode(): b"128"}
         until(lambda: not list(store.scan_iter("rm:*:unembedded")), 10, "that nothing waits for a vector")
-        only_vectors_of(new, store)
+        only_vectors_of(new, store, "big", "small", "fresh")
         by_meaning(client)
         the_old_model_is_refused(service, new)
     with LocalService(data) as service, Client.connect(service.address) as client:
         by_meaning(client)
+
+
+@pytest.mark.long
+def test_in_containers_an_encoder_beside_the_service_brings_the_model(data: Path, model: Path) -> None:
+    with LocalService(data) as service, Client.connect(service.address) as client:
+        store = redis.Redis.from_url(service.plan.store_url)
+        client.remember([memory("fact", KNOWN)], scope=BIG)
+        client.remember([memory("fact", CAKE)], scope=SMALL)
+        with Extra(service, Role.ENCODER, {"model": str(model), "next": "true"}) as following:
+            process = subprocess.run(
+                [sys.executable, "-m", "remembrancer.cli", "reindex", "--encoder", following.address, "--json"],
+                env={**following.command.environment},
+                capture_output=True,
+                text=True,
+                timeout=90,
+            )
+            assert process.returncode == 0, process.stderr
+            done = json.loads(process.stdout)
+            assert done["embedded"] == 2
+            assert store.get(CURRENT_MODEL) == done["model_id"].encode()
+            with Gateway(service, encoder_targets=f"127.0.0.1:1,{following.address}") as gateway:
+                by_meaning(gateway.client())
+        only_vectors_of(done["model_id"], store, "big", "small")
+        # The service's own encoder ended by itself, and cannot come back without the model.
+        assert OLD in service.folder.log("encoder").read_text()
+        assert done["model_id"] in service.folder.log("encoder").read_text()
 
 
 def kill_in_the_middle(store: Any, data: Path, model: Path) -> None:
@@ -153,9 +179,9 @@ def reindexed(data: Path, model: Path) -> dict[str, Any]:
     return dict(json.loads(process.stdout))
 
 
-def only_vectors_of(model_id: str, store: Any) -> None:
+def only_vectors_of(model_id: str, store: Any, *names: str) -> None:
     """Assert that every record has a vector of the model, and nothing else has one."""
-    partitions = [PartitionKeys(partition_of(f"org:{name}")) for name in ("big", "small", "fresh")]
+    partitions = [PartitionKeys(partition_of(f"org:{name}")) for name in names]
     assert vector_keys(store) == sorted(keys.vectors(model_id) for keys in partitions)
     for keys in partitions:
         assert set(store.hkeys(keys.vectors(model_id))) == set(store.hkeys(keys.records)) != set()
