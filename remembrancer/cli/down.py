@@ -9,7 +9,7 @@ from rich.console import Console
 
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.service import end_leftovers
-from remembrancer.cli.local.state import read_state
+from remembrancer.cli.local.state import read_state, unnoted_supervisor
 from remembrancer.cli.local.supervisor import GRACE_S, STOP_ORDER
 
 _LONGEST_STOP_S = len(STOP_ORDER) * GRACE_S + 5.0
@@ -19,16 +19,18 @@ def down(console: Console, data: Path) -> None:
     """Stop the service of a data folder, there or not; what a supervisor that is gone left behind is ended, too."""
     folder = DataFolder.named(data)
     state = read_state(folder)
-    if state is None or not state.alive():
+    supervisor = state.supervisor if state is not None and state.alive() else unnoted_supervisor(folder)
+    if supervisor is None:
         left = end_leftovers(state) if state is not None else 0
         said = f"Ended {left} processes left behind" if left else "Remembrancer is not running"
         _say(console, said, folder)
         return
-    state.supervisor.signal(signal.SIGTERM)
+    supervisor.signal(signal.SIGTERM)
     with console.status("stopping"):
-        if not state.supervisor.wait(_LONGEST_STOP_S):
-            state.supervisor.signal(signal.SIGKILL)
-            end_leftovers(read_state(folder) or state)
+        if not supervisor.wait(_LONGEST_STOP_S):
+            supervisor.signal(signal.SIGKILL)
+            if (left_behind := read_state(folder) or state) is not None:
+                end_leftovers(left_behind)
     _say(console, "Remembrancer has stopped", folder)
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from remembrancer.cli.local.folder import DataFolder, default_data_folder
+from remembrancer.cli.local.identity import ProcessIdentity
 
 
 def program() -> list[str]:
@@ -24,6 +25,14 @@ def typed(verb: str, folder: DataFolder) -> str:
     usual = DataFolder.named(default_data_folder()).root
     data = [] if folder.root == usual else ["--data", near(folder.root)]
     return shlex.join([*program(), verb, *data])
+
+
+def unnoted(folder: DataFolder, supervisor: ProcessIdentity) -> str:
+    """Return what there is to say when a service runs and its state file does not tell of it."""
+    return (
+        f"{folder.state} is missing or unreadable, but Remembrancer runs: its supervisor is process {supervisor.pid}. "
+        f"Stop it: {typed('down', folder)}"
+    )
 
 
 def near(path: Path) -> str:

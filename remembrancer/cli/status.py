@@ -8,9 +8,10 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from remembrancer.cli.hints import unnoted
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.readiness import is_ready
-from remembrancer.cli.local.state import RoleState, read_state
+from remembrancer.cli.local.state import RoleState, read_state, unnoted_supervisor
 
 EXIT_DEGRADED = 1
 _ROW = "{:<8} {:<9} {:<15} {:<8} {:<8} {}"
@@ -22,6 +23,9 @@ def status(console: Console, data: Path) -> None:
     folder = DataFolder.named(data)
     state = read_state(folder)
     if state is None or not state.alive():
+        if (supervisor := unnoted_supervisor(folder)) is not None:
+            _line(console, unnoted(folder, supervisor), "red")
+            raise typer.Exit(EXIT_DEGRADED)
         where = f"data in {folder.root}" if folder.root.exists() else f"there is no folder {folder.root}"
         _line(console, f"Remembrancer is not running ({where}).")
         raise typer.Exit(EXIT_NOT_RUNNING)

@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from remembrancer.cli.display import StartProgress, show_failure
-from remembrancer.cli.hints import near, program, typed
+from remembrancer.cli.hints import near, program, typed, unnoted
+from remembrancer.cli.local.child import mark_start, tail
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import is_free
 from remembrancer.cli.local.service import LocalService
 from remembrancer.cli.local.settings_check import variables
-from remembrancer.cli.local.state import AlreadyRunning, Phase, State, read_state
+from remembrancer.cli.local.state import AlreadyRunning, Phase, State, read_state, unnoted_supervisor
 from remembrancer.cli.local.supervisor import StartFailed
 from remembrancer.runtime.variables import strange
 
@@ -27,6 +28,8 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 USUAL_PORT = 7700
 _POLL_S = 0.1
+_FIRST_NOTE_S = 3.0
+"""How long a supervisor that has just taken the data folder may take to note that it runs."""
 
 
 def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bool) -> None:
@@ -36,8 +39,11 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
     """
     for line in strange(os.environ, variables()):
         _print(console, f"[yellow]{escape(line)}[/]")
-    folder = DataFolder.at(data)
-    state = read_state(folder)
+    try:
+        folder = DataFolder.at(data)
+    except OSError as error:
+        raise _unusable(console, data, error) from error
+    state = _noted(console, folder)
     if state is not None and state.alive():
         _join(console, folder, state, gateway_port)
         return
@@ -48,6 +54,22 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
         usual_port(console, state) if gateway_port is None else _free(console, gateway_port),
         gateway_port,
     )
+
+
+def _unusable(console: Console, data: Path, error: OSError) -> typer.Exit:
+    _print(console, f"[bold red]The data folder {escape(str(data))} cannot be used:[/] {escape(str(error))}")
+    return typer.Exit(EXIT_USAGE)
+
+
+def _noted(console: Console, folder: DataFolder) -> State | None:
+    """Return what the last supervisor noted; refuse when one runs and has noted nothing."""
+    deadline = time.monotonic() + _FIRST_NOTE_S
+    while (supervisor := unnoted_supervisor(folder)) is not None:
+        if time.monotonic() >= deadline:
+            _print(console, f"[bold red]{escape(unnoted(folder, supervisor))}[/]")
+            raise typer.Exit(EXIT_FAILED)
+        time.sleep(_POLL_S)
+    return read_state(folder)
 
 
 def _join(console: Console, folder: DataFolder, state: State, gateway_port: int | None) -> None:
@@ -100,8 +122,10 @@ def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int 
         _say_ready(console, service.address, folder)
         console.print("Ctrl-C stops it.")
         # Not one long wait: a signal that another thread takes would not end it.
-        while True:
+        while service.supervisor.supervising:
             time.sleep(_POLL_S)
+        _print(console, "[bold red]The supervision broke down: all processes have ended.[/]")
+        raise typer.Exit(EXIT_FAILED)
     except StartFailed as error:
         show_failure(console, str(error), error.log_tail, str(folder.logs))
         raise typer.Exit(EXIT_FAILED) from error
@@ -109,6 +133,8 @@ def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int 
         if (state := read_state(folder)) is None:
             raise typer.Exit(EXIT_FAILED) from error
         _join(console, folder, state, asked)
+    except OSError as error:
+        raise _unusable(console, folder.root, error) from error
     except KeyboardInterrupt:
         console.print("Stopping.")
     finally:
@@ -118,14 +144,18 @@ def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int 
 
 def _run_detached(console: Console, folder: DataFolder, port: int, asked: int | None) -> None:
     arguments = ["up", "--foreground", "--data", str(folder.root), "--gateway-port", str(port)]
-    with folder.log("supervisor").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "remembrancer.cli", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    try:
+        with folder.log("supervisor").open("ab") as log:
+            mark_start(log)
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "remembrancer.cli", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise _unusable(console, folder.root, error) from error
     try:
         with StartProgress(console) as progress:
             state = _await(process, folder, progress)
@@ -176,7 +206,8 @@ def _say_usage(console: Console, folder: DataFolder) -> None:
 
 def _say_failed(console: Console, folder: DataFolder, state: State | None) -> None:
     failure = state.failure if state is not None and state.failure else "the supervisor ended"
-    show_failure(console, failure, state.log_tail if state is not None else "", str(folder.logs))
+    log_tail = state.log_tail if state is not None else tail(folder.log("supervisor"))
+    show_failure(console, failure, log_tail, str(folder.logs))
 
 
 def _print(console: Console, text: str) -> None:

@@ -14,6 +14,19 @@ NEAR: Final = 0.97
 ROOM: Final = 64
 
 
+def all_apart(texts: NDArray[np.int64], first_windows: NDArray[np.float32]) -> bool:
+    """Return whether no two memories can be of a kind: quick to tell, and true of most answers.
+
+    `texts` stand for the folded texts; `first_windows` are the first vectors, (n, dimension), of those that have any.
+    Copies have near first windows, which is looked at here, and near others, which is not.
+    """
+    if len(np.unique(texts)) < len(texts):
+        return False
+    near = first_windows @ first_windows.T >= NEAR
+    np.fill_diagonal(near, val=False)
+    return not near.any()
+
+
 class Kinds:
     """Takes memories one by one, the best first, and says of each whether it is the first of its kind.
 
@@ -42,6 +55,8 @@ class Kinds:
         rows, count = self._windows.get(len(windows), (None, 0))
         if rows is None:
             return False
+        if len(windows) == 1:
+            return bool((rows[:count, 0] @ windows[0] >= NEAR).any())
         return bool((np.vecdot(rows[:count], windows).min(axis=1) >= NEAR).any())
 
     def _keep(self, windows: NDArray[np.float32]) -> None:

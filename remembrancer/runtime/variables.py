@@ -22,7 +22,8 @@ def strange(names: Iterable[str], known: Collection[str]) -> list[str]:
     for name in sorted(names):
         if name in known or not name.startswith(PREFIX) or _INJECTED.search(name.removeprefix(PREFIX)):
             continue
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        # Compared without the prefix, which alone would make any two names look alike.
+        near = difflib.get_close_matches(name.removeprefix(PREFIX), [other.removeprefix(PREFIX) for other in known], 1)
+        hint = f"; did you mean {PREFIX}{near[0]}?" if near else ""
         lines.append(f"{name} is not a setting and changes nothing{hint}")
     return lines

@@ -20,20 +20,17 @@ from remembrancer.client import Client, memory, tenant
 from tests.service import contents
 
 SCOPE = tenant("kept")
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "data"
-    yield folder
-    remembrancer("down", folder)
+KEY = tenant("key")
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The data folder of a service that several tests look at."""
+    """The data folder of a service that the tests look at and the last of them ends."""
     folder = tmp_path_factory.mktemp("shared") / "data"
-    assert remembrancer("up", folder).returncode == 0
+    first = remembrancer("up", folder)
+    assert first.returncode == 0, first.stdout
+    assert f"ready: {state_of(folder).gateway}" in first.stdout
+    assert f"remembrancer down --data {folder}" in first.stdout
     yield folder
     remembrancer("down", folder)
 
@@ -66,37 +63,19 @@ def eventually_gone(state: State) -> bool:
     return not remaining(state)
 
 
-def test_up_twice_status_down_and_up_again_with_the_data(data: Path) -> None:
-    up = remembrancer("up", data)
-    assert up.returncode == 0, up.stdout
-    first = state_of(data)
-    assert f"ready: {first.gateway}" in up.stdout
-    assert f"remembrancer down --data {data}" in up.stdout
+def test_up_again_joins_what_runs_and_names_a_mistyped_setting(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = state_of(shared)
     assert len(remaining(first)) == 5
-    with Client.connect(first.gateway) as client:
-        client.remember([memory("fact", "The key is under the third stone.")], scope=SCOPE)
-
-    again = remembrancer("up", data)
+    monkeypatch.setenv("REMEMBRANCER_MAX_INFLIGHT", "7")
+    again = remembrancer("up", shared)
     assert again.returncode == 0
     assert f"running already: {first.gateway}" in again.stdout
-    assert state_of(data).supervisor == first.supervisor
+    assert "REMEMBRANCER_MAX_INFLIGHT is not a setting" in again.stdout
+    assert state_of(shared).supervisor == first.supervisor
 
-    status = remembrancer("status", data)
+    status = remembrancer("status", shared)
     assert status.returncode == 0
     assert all(f"{name} " in status.stdout for name in ("store", "encoder", "active", "deep", "gateway"))
-
-    down = remembrancer("down", data)
-    assert down.returncode == 0
-    assert remaining(first) == []
-    assert remembrancer("status", data).returncode == 3
-    assert f"not running (data in {data})" in remembrancer("down", data).stdout
-
-    assert remembrancer("up", data).returncode == 0
-    second = state_of(data)
-    assert second.gateway == first.gateway
-    with Client.connect(second.gateway) as client:
-        answer = client.recall("where is the key?", scope=SCOPE, mode="deep", require_tiers=["active", "deep"])
-        assert contents(answer) == ["The key is under the third stone."]
 
 
 def test_secrets_and_notes_are_for_their_owner_only(shared: Path) -> None:
@@ -118,20 +97,6 @@ def test_everything_listens_on_loopback_only(shared: Path) -> None:
         assert {c.laddr.ip.removeprefix("::ffff:") for c in listening} == {"127.0.0.1"}
 
 
-def test_a_killed_supervisor_leaves_no_orphan_and_loses_nothing(data: Path) -> None:
-    assert remembrancer("up", data).returncode == 0
-    state = state_of(data)
-    with Client.connect(state.gateway) as client:
-        client.remember([memory("fact", "Written just before the end.")], scope=SCOPE)
-    state.supervisor.signal(signal.SIGKILL)
-    assert eventually_gone(state)
-    assert remembrancer("status", data).returncode == 3
-
-    assert remembrancer("up", data).returncode == 0
-    with Client.connect(state_of(data).gateway) as client:
-        assert contents(client.recall("before the end", scope=SCOPE)) == ["Written just before the end."]
-
-
 def test_a_crashed_process_is_restarted(shared: Path) -> None:
     before = state_of(shared)
     victim = before.roles["active"].identity
@@ -146,10 +111,38 @@ def test_a_crashed_process_is_restarted(shared: Path) -> None:
     assert after.identity != victim
 
 
-def test_in_the_foreground_ctrl_c_stops_all(data: Path) -> None:
+def test_a_port_in_use_is_named(shared: Path) -> None:
+    port = state_of(shared).gateway.rpartition(":")[2]
+    other = remembrancer("up", shared.parent / "other", "--gateway-port", port)
+    assert other.returncode == 2
+    assert f"Port {port} is in use" in other.stdout
+
+
+def test_what_was_acknowledged_outlives_a_killed_supervisor_and_a_stop(shared: Path) -> None:
+    """The last that uses `shared`: kill, start, stop, start in the foreground, Ctrl-C."""
+    killed = state_of(shared)
+    with Client.connect(killed.gateway) as client:
+        client.remember([memory("fact", "Written just before the end.")], scope=SCOPE)
+    killed.supervisor.signal(signal.SIGKILL)
+    assert eventually_gone(killed)
+    assert remembrancer("status", shared).returncode == 3
+
+    assert remembrancer("up", shared).returncode == 0
+    first = state_of(shared)
+    assert first.gateway == killed.gateway
+    with Client.connect(first.gateway) as client:
+        assert contents(client.recall("before the end", scope=SCOPE)) == ["Written just before the end."]
+        client.remember([memory("fact", "The key is under the third stone.")], scope=KEY)
+
+    down = remembrancer("down", shared)
+    assert down.returncode == 0
+    assert remaining(first) == []
+    assert remembrancer("status", shared).returncode == 3
+    assert f"not running (data in {shared})" in remembrancer("down", shared).stdout
+
     (port,) = free_ports(1)
     process = subprocess.Popen(
-        [sys.executable, "-m", "remembrancer.cli", "up", "--foreground", "--data", data, "--gateway-port", str(port)],
+        [sys.executable, "-m", "remembrancer.cli", "up", "--foreground", "--data", shared, "--gateway-port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -161,13 +154,17 @@ def test_in_the_foreground_ctrl_c_stops_all(data: Path) -> None:
         assert line, seen
         seen += line
     assert f"127.0.0.1:{port}" in seen
-    state = state_of(data)
+    second = state_of(shared)
+    with Client.connect(second.gateway) as client:
+        answer = client.recall("where is the key?", scope=KEY, mode="deep", require_tiers=["active", "deep"])
+        assert contents(answer) == ["The key is under the third stone."]
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
-    assert remaining(state) == []
+    assert remaining(second) == []
 
 
-def test_a_start_that_fails_shows_why(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_fails_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "data"
     monkeypatch.setenv("REMEMBRANCER_SESSION_RETRIEVALS", "-7")
     up = remembrancer("up", data)
     assert up.returncode == 1
@@ -176,20 +173,6 @@ def test_a_start_that_fails_shows_why(data: Path, monkeypatch: pytest.MonkeyPatc
     state = state_of(data)
     assert [role.starts for role in state.roles.values()] == [0] * 5
     assert not (data / "logs" / "store.log").exists()
-
-
-def test_a_port_in_use_is_named(shared: Path) -> None:
-    port = state_of(shared).gateway.rpartition(":")[2]
-    other = remembrancer("up", shared.parent / "other", "--gateway-port", port)
-    assert other.returncode == 2
-    assert f"Port {port} is in use" in other.stdout
-
-
-def test_a_mistyped_setting_is_named(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REMEMBRANCER_MAX_INFLIGHT", "7")
-    again = remembrancer("up", shared)
-    assert again.returncode == 0
-    assert "REMEMBRANCER_MAX_INFLIGHT is not a setting" in again.stdout
 
 
 def test_the_demo_tells_its_story() -> None:

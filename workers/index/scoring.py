@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import tier_pb2
 from remembrancer.model import ranking
-from remembrancer.model.duplicates import Kinds
+from remembrancer.model.duplicates import Kinds, all_apart
 from workers.index.lexical import Lexical, Matches
 from workers.index.model import BYTES_PER_VALUE, Model
 from workers.index.table import Table, microseconds
@@ -125,11 +125,14 @@ class Scorer:
 
     def _kinds(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
         """Return the places of the first of each kind, up to `wanted` of them, and of the copies met on the way."""
+        best = slots[:wanted]
+        if all_apart(self._table.text.values[best], self._vectors.first_windows(best)):
+            return list(range(len(best))), []
         kinds = Kinds()
         first: list[int] = []
         copies: list[int] = []
-        for begin in range(0, len(slots), LEAST_CANDIDATES):
-            part = slots[begin : begin + LEAST_CANDIDATES]
+        for begin in range(0, len(slots), wanted):
+            part = slots[begin : begin + wanted]
             texts, windows = self._table.text.values[part].tolist(), self._vectors.windows(part)
             for place, (text, vectors) in enumerate(zip(texts, windows, strict=True), begin):
                 (first if kinds.is_first(text, vectors) else copies).append(place)

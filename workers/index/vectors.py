@@ -86,10 +86,21 @@ class Vectors:
         result[with_rows] = np.maximum.reduceat(products, starts)
         return np.clip(result, -1.0, 1.0)
 
+    def first_windows(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the first vector of each slot that has any, (n, dimension)."""
+        rows = self._first_row.values[slots[self.embedded(slots)]].astype(np.int64)
+        found: NDArray[np.float32] = self._index.reconstruct_batch(rows)
+        return found
+
     def windows(self, slots: NDArray[np.int64]) -> list[NDArray[np.float32] | None]:
         """Return, for each slot, the vectors of its text, (windows, dimension); None without."""
-        rows = zip(self._first_row.values[slots].tolist(), self._row_count.values[slots].tolist(), strict=True)
-        return [self._index.reconstruct_n(first, count) if count else None for first, count in rows]
+        counts = self._row_count.values[slots].astype(np.int64)
+        ends = np.cumsum(counts)
+        rows = np.repeat(self._first_row.values[slots] - (ends - counts), counts) + np.arange(
+            ends[-1] if len(ends) else 0
+        )
+        stored = self._index.reconstruct_batch(rows) if len(rows) else np.empty((0, self._dimension), np.float32)
+        return [stored[end - count : end] if count else None for count, end in zip(counts, ends, strict=True)]
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Drop the slots where `mask` is false."""

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 from remembrancer.cli.local import guard
 from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.plan import Command
+from remembrancer.cli.local.trouble import report
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 10.0
@@ -33,6 +35,8 @@ class Child:
         self.wanted = False
         self.starts = 0
         self.exit_code: int | None = None
+        self.trouble = ""
+        """Why the last start could not be tried at all, such as a full disk; empty when it could."""
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
@@ -55,8 +59,7 @@ class Child:
             return self._reap(now)
         if not self.wanted or now < self._due:
             return False
-        self._start(now)
-        return True
+        return self._start(now)
 
     def want(self) -> None:
         """Have it run, from now on and without a pause."""
@@ -75,10 +78,18 @@ class Child:
         """Return the end of its log."""
         return tail(self.log, lines)
 
-    def _start(self, now: float) -> None:
-        self._process = spawn(self._command, self.log)
+    def _start(self, now: float) -> bool:
+        try:
+            self._process = spawn(self._command, self.log)
+        except OSError as error:
+            self.trouble = str(error)
+            self._put_off(now)
+            report(f"{self.name} cannot be started, next try in {self._pause:g} s: {error}")
+            return False
+        self.trouble = ""
         self._started_at = now
         self.starts += 1
+        return True
 
     def _reap(self, now: float) -> bool:
         if self._process is None or (code := self._process.poll()) is None:
@@ -87,18 +98,24 @@ class Child:
         self.exit_code = code
         if now - self._started_at >= STEADY_S:
             self._pause = 0.0
+        self._put_off(now)
+        return True
+
+    def _put_off(self, now: float) -> None:
         self._pause = min(max(FIRST_PAUSE_S, 2 * self._pause), LONGEST_PAUSE_S)
         self._due = now + self._pause
-        return True
 
 
 def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
-    """Start a command whose life is tied to the calling thread's; its output is appended to `log`."""
+    """Start a command whose life is tied to the calling thread's; its output is appended to `log`.
+
+    Raise OSError when the log cannot be written or there is no such command.
+    """
+    log.parent.mkdir(mode=0o700, exist_ok=True)
     if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
         log.replace(log.with_suffix(".log.1"))
     with log.open("ab") as output:
-        output.write(f"{START_MARK}{time.strftime('%Y-%m-%dT%H:%M:%S%z')} start\n".encode())
-        output.flush()
+        mark_start(output)
         return subprocess.Popen(
             [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), *command.arguments],
             env=dict(command.environment),
@@ -109,6 +126,12 @@ def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,
             umask=0o077,
         )
+
+
+def mark_start(log: BinaryIO) -> None:
+    """Write the line that stands before each start."""
+    log.write(f"{START_MARK}{time.strftime('%Y-%m-%dT%H:%M:%S%z')} start\n".encode())
+    log.flush()
 
 
 def tail(log: Path, lines: int = 20) -> str:

@@ -92,7 +92,10 @@ class DataFolder:
         return value
 
     def private_file(self, path: Path, text: str) -> Path:
-        """Write a file that only its owner can read; readers see the old or the new text, never half of one."""
+        """Write a file that only its owner can read; readers see the old or the new text, never half of one.
+
+        Raise OSError when there is no room, or no folder.
+        """
         draft = path.with_name(f"{path.name}.new")
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,11 @@ class ProcessIdentity:
             return cls(pid, psutil.Process(pid).create_time())
         except psutil.NoSuchProcess:
             return None
+
+    @classmethod
+    def mine(cls) -> ProcessIdentity:
+        """Return the identity of this process."""
+        return cls(os.getpid(), psutil.Process().create_time())
 
     @classmethod
     def from_json(cls, value: Any) -> ProcessIdentity | None:

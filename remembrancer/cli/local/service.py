@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -15,12 +14,14 @@ from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.plan import Plan, make_plan
 from remembrancer.cli.local.state import Phase, RoleState, State, exclusive, read_state, write_state
 from remembrancer.cli.local.supervisor import StartFailed, Supervisor
+from remembrancer.cli.local.trouble import report
 
 
 class LocalService:
     """Five real processes on loopback. A context manager: entered when all are ready, left when all have ended.
 
-    Raises AlreadyRunning when the data folder is in use, StartFailed when a process does not come up.
+    Raises AlreadyRunning when the data folder is in use, StartFailed when a process does not come up, OSError when the
+    data folder cannot be written.
     """
 
     def __init__(
@@ -62,22 +63,22 @@ class LocalService:
             self.supervisor.start()
         except StartFailed as error:
             self._phase = Phase.FAILED
-            self._note(str(error), error.log_tail)
+            self._note_if_possible(str(error), error.log_tail)
             self._stack.close()
             raise
         except BaseException:
             self._stack.close()
             raise
         self._phase = Phase.READY
-        self._note()
+        self.supervisor.tell()
 
     def stop(self) -> None:
         """Stop all processes; what was acknowledged is on disk."""
         self._phase = Phase.STOPPING
-        self._note()
+        self.supervisor.tell()
         self.supervisor.stop()
         self._phase = Phase.STOPPED
-        self._note()
+        self._note_if_possible()
         self._stack.close()
 
     def __enter__(self) -> LocalService:
@@ -91,10 +92,14 @@ class LocalService:
         """Stop."""
         self.stop()
 
+    def _note_if_possible(self, failure: str = "", log_tail: str = "") -> None:
+        # Without it the state file still tells the truth once this process has ended.
+        try:
+            self._note(failure, log_tail)
+        except OSError as error:
+            report(f"the end of the service cannot be noted: {error}")
+
     def _note(self, failure: str = "", log_tail: str = "") -> None:
-        me = ProcessIdentity.of(os.getpid())
-        if me is None:
-            raise RuntimeError("this process is not listed")
         with self._write_lock:
             roles = {
                 str(role): RoleState(
@@ -106,7 +111,7 @@ class LocalService:
                 )
                 for role, (child, ready) in self.supervisor.children().items()
             }
-            state = State(self._phase, me, self.plan.gateway, roles, failure, log_tail)
+            state = State(self._phase, ProcessIdentity.mine(), self.plan.gateway, roles, failure, log_tail)
             write_state(self.folder, state)
             self._on_state(state)
 

@@ -93,7 +93,7 @@ def read_state(folder: DataFolder) -> State | None:
             failure=str(value["failure"]),
             log_tail=str(value["log_tail"]),
         )
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -109,13 +109,33 @@ def _role(value: dict[str, Any]) -> RoleState:
 
 @contextmanager
 def exclusive(folder: DataFolder) -> Iterator[None]:
-    """Hold the data folder; the kernel lets go of it when the holder ends. Raise AlreadyRunning when another has it."""
+    """Hold the data folder; the kernel lets go of it when the holder ends. Raise AlreadyRunning when another has it.
+
+    The lock file says who holds it, for when the state file does not.
+    """
     handle = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise AlreadyRunning(str(folder.root)) from error
-        yield
+        os.ftruncate(handle, 0)
+        os.write(handle, json.dumps(ProcessIdentity.mine().to_json()).encode())
+        try:
+            yield
+        finally:
+            os.ftruncate(handle, 0)
     finally:
         os.close(handle)
+
+
+def unnoted_supervisor(folder: DataFolder) -> ProcessIdentity | None:
+    """Return the process that holds the data folder while no state file of its own can be read; None otherwise."""
+    try:
+        holder = ProcessIdentity.from_json(json.loads(folder.lock.read_text()))
+    except (OSError, ValueError):
+        return None
+    if holder is None or not holder.alive():
+        return None
+    state = read_state(folder)
+    return holder if state is None or state.supervisor.pid != holder.pid else None

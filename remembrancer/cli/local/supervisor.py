@@ -6,11 +6,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from subprocess import Popen
 
 from remembrancer.cli.local.child import Child, spawn, tail
 from remembrancer.cli.local.folder import DataFolder
-from remembrancer.cli.local.plan import Plan, Role
+from remembrancer.cli.local.plan import Command, Plan, Role
 from remembrancer.cli.local.readiness import is_ready
+from remembrancer.cli.local.trouble import report
 
 TICK_S = 0.05
 GRACE_S = 25.0
@@ -18,6 +21,8 @@ GRACE_S = 25.0
 READY_S = 60.0
 CHECK_S = 60.0
 PREPARE_S = 300.0
+RETELL_S = 2.0
+"""How soon a change that could not be told of, such as on a full disk, is told of again."""
 
 START_ORDER: tuple[tuple[Role, ...], ...] = (
     (Role.STORE,),
@@ -45,7 +50,7 @@ class Supervisor:
     """Runs the processes of a plan; every method may be called from any thread.
 
     One thread starts all processes and lives as long as they do: their lives are tied to it (see `guard`).
-    `on_change` is called after a process started, got ready or ended.
+    `on_change` is called by that thread after a process started, got ready or ended, and again while it raises OSError.
     """
 
     def __init__(self, plan: Plan, folder: DataFolder, on_change: Callable[[], None] = lambda: None) -> None:
@@ -61,7 +66,14 @@ class Supervisor:
         self._ready: set[Role] = set()
         self._wake = threading.Event()
         self._ended = False
+        self._untold = False
+        self._tell_due = 0.0
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+
+    @property
+    def supervising(self) -> bool:
+        """Whether processes are restarted: False before `start`, after `stop`, and when the supervision broke down."""
+        return self._thread.is_alive()
 
     def start(self) -> None:
         """Check settings, prepare, start everything and wait until it is ready; raise StartFailed with all stopped."""
@@ -86,6 +98,12 @@ class Supervisor:
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def tell(self) -> None:
+        """Have `on_change` called soon."""
+        with self._lock:
+            self._untold = True
+        self._wake.set()
 
     def start_role(self, role: Role) -> None:
         """Have one process run."""
@@ -135,20 +153,31 @@ class Supervisor:
             return {role: (child, role in self._ready and child.running) for role, child in self._children.items()}
 
     def _check(self) -> None:
-        process = spawn(self._plan.check, self._check_log)
+        process = self._spawn("the settings check", self._plan.check, self._check_log)
         if process.wait(CHECK_S) != 0:
             raise StartFailed("the settings", f"are refused: {tail(self._check_log)}", "")
 
     def _prepare(self) -> None:
-        process = spawn(self._plan.prepare, self._prepare_log)
+        process = self._spawn("the model build", self._plan.prepare, self._prepare_log)
         if process.wait(PREPARE_S) != 0:
             raise StartFailed("the model build", f"ended with code {process.returncode}", tail(self._prepare_log))
+
+    def _spawn(self, name: str, command: Command, log: Path) -> Popen[bytes]:
+        try:
+            return spawn(command, log)
+        except OSError as error:
+            raise StartFailed(name, f"cannot be started: {error}", "") from error
 
     def _wait_first_ready(self, role: Role) -> None:
         child = self._children[role]
         probe = self._plan.processes[role].probe
-        if not self._wait(lambda: child.exit_code is not None or (child.running and is_ready(probe)), READY_S):
-            raise StartFailed(role, f"is not ready after {READY_S:g} s", child.tail())
+        if not self._wait(
+            lambda: bool(child.trouble) or child.exit_code is not None or (child.running and is_ready(probe)), READY_S
+        ):
+            what = f"is not ready after {READY_S:g} s" if self.supervising else "is not supervised any more"
+            raise StartFailed(role, what, child.tail())
+        if child.trouble:
+            raise StartFailed(role, f"cannot be started: {child.trouble}", "")
         if child.exit_code is not None:
             raise StartFailed(role, f"ended with code {child.exit_code} while starting", child.tail())
         self._mark_ready(role)
@@ -156,7 +185,7 @@ class Supervisor:
     def _mark_ready(self, role: Role) -> None:
         with self._lock:
             self._ready.add(role)
-        self._on_change()
+        self.tell()
 
     def _stop_roles(self, roles: Iterable[Role], grace: float) -> None:
         children = [self._children[role] for role in roles]
@@ -173,7 +202,8 @@ class Supervisor:
     def _wait(self, condition: Callable[[], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         while not condition():
-            if time.monotonic() >= deadline:
+            # Nobody takes note of anything once the supervision broke down.
+            if time.monotonic() >= deadline or not self.supervising:
                 return False
             time.sleep(TICK_S)
         return True
@@ -184,7 +214,20 @@ class Supervisor:
                 now = time.monotonic()
                 changed = [role for role, child in self._children.items() if child.tick(now)]
                 self._ready.difference_update(changed)
-            if changed:
-                self._on_change()
+                self._untold = self._untold or bool(changed)
+            self._tell(now)
             self._wake.wait(TICK_S)
             self._wake.clear()
+
+    def _tell(self, now: float) -> None:
+        with self._lock:
+            due = self._untold and now >= self._tell_due
+            self._untold = self._untold and not due
+        if not due:
+            return
+        try:
+            self._on_change()
+        except OSError as error:
+            report(f"what runs cannot be noted, next try in {RETELL_S:g} s: {error}")
+            self._tell_due = now + RETELL_S
+            self.tell()

@@ -94,7 +94,7 @@ async def test_b19_100_parallel_commits_and_recalls(service: Service, scope: str
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 async def test_b19_100_parallel_commits_and_recalls_200_times(service: Service, scope: str) -> None:
     await rounds(service, scope, 200)
 

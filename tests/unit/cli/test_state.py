@@ -14,7 +14,16 @@ from remembrancer.cli.local.folder import DataFolder, default_data_folder, defau
 from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.ports import free_ports, is_free
 from remembrancer.cli.local.service import end_leftovers
-from remembrancer.cli.local.state import AlreadyRunning, Phase, RoleState, State, exclusive, read_state, write_state
+from remembrancer.cli.local.state import (
+    AlreadyRunning,
+    Phase,
+    RoleState,
+    State,
+    exclusive,
+    read_state,
+    unnoted_supervisor,
+    write_state,
+)
 
 
 def me() -> ProcessIdentity:
@@ -78,6 +87,23 @@ def test_a_folder_has_one_holder_at_a_time(folder: DataFolder) -> None:
         pass
     with exclusive(folder):
         pass
+
+
+def test_the_lock_says_who_holds_the_folder_where_the_note_does_not(folder: DataFolder) -> None:
+    assert unnoted_supervisor(folder) is None
+    with exclusive(folder):
+        assert unnoted_supervisor(folder) == me()
+        with pytest.raises(AlreadyRunning), exclusive(folder):
+            pass
+        assert unnoted_supervisor(folder) == me()
+        write_state(folder, replace(state_with(None), supervisor=ProcessIdentity(1, 0.0)))
+        assert unnoted_supervisor(folder) == me()
+        write_state(folder, state_with(None))
+        assert unnoted_supervisor(folder) is None
+        folder.state.unlink()
+        folder.state.mkdir()
+        assert unnoted_supervisor(folder) == me()
+    assert unnoted_supervisor(folder) is None
 
 
 def test_a_folder_that_is_only_looked_at_is_not_made(tmp_path: Path) -> None:

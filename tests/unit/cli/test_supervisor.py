@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +16,13 @@ import pytest
 import redis
 
 from remembrancer.cli.local import supervisor as supervisor_module
+from remembrancer.cli.local.child import spawn
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.identity import ProcessIdentity
-from remembrancer.cli.local.plan import Plan, Role
+from remembrancer.cli.local.plan import Command, Plan, Role
+from remembrancer.cli.local.ports import free_ports
 from remembrancer.cli.local.readiness import is_ready
+from remembrancer.cli.local.store import store_command, store_url
 from remembrancer.cli.local.supervisor import StartFailed, Supervisor
 from tests.unit.cli.conftest import PlanMaker
 
@@ -78,6 +82,89 @@ def test_a_process_that_keeps_crashing_is_restarted_ever_more_rarely(running: Su
         assert eventually(lambda: child.starts == starts)  # noqa: B023
     # Pauses of .25, .5 and 1 s.
     assert time.monotonic() - began >= 1.75
+
+
+def test_a_process_whose_log_cannot_be_written_is_tried_again_while_the_others_run(
+    running: Supervisor, folder: DataFolder
+) -> None:
+    before = identities(running)
+    child, _ = running.children()[Role.DEEP]
+    child.log.unlink()
+    child.log.mkdir()
+    running.crash(Role.DEEP)
+    assert eventually(lambda: "Is a directory" in child.trouble)
+    assert running.supervising
+    after = identities(running)
+    assert after == {role: identity for role, identity in before.items() if role is not Role.DEEP}
+    child.log.rmdir()
+    running.wait_ready(Role.DEEP, 15)
+    assert child.trouble == ""
+    assert child.starts == 2
+
+
+def test_a_logs_folder_that_was_removed_is_made_again(running: Supervisor, folder: DataFolder) -> None:
+    shutil.rmtree(folder.logs)
+    running.crash(Role.DEEP)
+    child, _ = running.children()[Role.DEEP]
+    assert eventually(lambda: child.starts == 2)
+    assert folder.logs.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["deep", "settings"])
+def test_a_start_that_cannot_write_its_log_fails_with_the_reason(
+    make_small_plan: PlanMaker, folder: DataFolder, name: str
+) -> None:
+    folder.log(name).mkdir()
+    supervisor = Supervisor(make_small_plan(), folder)
+    with pytest.raises(StartFailed, match=r"cannot be started: .*Is a directory"):
+        supervisor.start()
+    assert identities(supervisor) == {}
+
+
+def test_a_change_that_cannot_be_noted_is_noted_later(
+    plan: Plan, folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "RETELL_S", 0.1)
+    full, tries, noted = True, 0, 0
+
+    def note() -> None:
+        nonlocal tries, noted
+        tries += 1
+        if full:
+            raise OSError(28, "No space left on device")
+        noted += 1
+
+    supervisor = Supervisor(plan, folder, note)
+    supervisor.start()
+    try:
+        assert eventually(lambda: tries >= 3)
+        assert supervisor.supervising
+        full = False
+        assert eventually(lambda: noted > 0)
+    finally:
+        supervisor.stop()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ties children to their parent on Linux only")
+def test_a_supervision_that_broke_down_is_seen_and_stopped_at_once(plan: Plan, folder: DataFolder) -> None:
+    broken = False
+
+    def note() -> None:
+        if broken:
+            raise RuntimeError("a defect")
+
+    supervisor = Supervisor(plan, folder, note)
+    supervisor.start()
+    processes = identities(supervisor)
+    assert supervisor.supervising
+    broken = True
+    supervisor.tell()
+    assert eventually(lambda: not supervisor.supervising)
+    assert eventually(lambda: not any(identity.alive() for identity in processes.values()))
+    began = time.monotonic()
+    supervisor.stop()
+    assert time.monotonic() - began < 5
 
 
 def test_a_killed_process_stays_down_until_it_is_started(running: Supervisor) -> None:
@@ -167,6 +254,19 @@ def test_the_store_keeps_what_it_acknowledged_when_it_is_killed(running: Supervi
         assert store.dbsize() == 200
         assert store.config_get("appendfsync")["appendfsync"] == "always"
         assert store.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+
+
+@pytest.mark.parametrize("name", ['a "quoted" one', "two\nlines", "back\\slash\\n", "b[ra]cket*?", "größe #1 $x'"])
+def test_the_store_takes_any_name_of_its_folder(tmp_path: Path, name: str) -> None:
+    folder = DataFolder.at(tmp_path / name)
+    (port,) = free_ports(1)
+    process = spawn(Command(store_command(folder, port), {}), folder.log("store"))
+    try:
+        assert eventually(lambda: is_ready(store_url(folder, port))), folder.log("store").read_text()
+        assert list(folder.store.iterdir())
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 def test_the_store_refuses_callers_without_the_password(running: Supervisor, plan: Plan) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import typer
 from rich.console import Console
 
+from remembrancer.cli import up as up_module
 from remembrancer.cli.display import show_failure
 from remembrancer.cli.down import down
 from remembrancer.cli.hints import program, typed
@@ -67,6 +71,69 @@ def test_looking_and_stopping_name_the_folder_and_make_none(tmp_path: Path) -> N
     down(console, tmp_path / "nothing")
     assert shown.getvalue().count(f"not running (there is no folder {tmp_path / 'nothing'})") == 2
     assert not (tmp_path / "nothing").exists()
+
+
+def test_a_service_without_a_readable_note_is_told_of_and_can_be_stopped(
+    folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(up_module, "_FIRST_NOTE_S", 0.2)
+    holds = (
+        "import sys, time; from pathlib import Path; from remembrancer.cli.local.folder import DataFolder\n"
+        "from remembrancer.cli.local.state import exclusive\n"
+        "with exclusive(DataFolder.at(Path(sys.argv[1]))): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", holds, folder.root], stdout=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == "held\n"
+        folder.state.write_text("{")
+        for command in (status, partial(up, gateway_port=None, foreground=False)):
+            console, shown = narrow()
+            with pytest.raises(typer.Exit) as ended:
+                command(console, folder.root)
+            assert ended.value.exit_code == 1
+            assert f"{folder.state} is missing or unreadable" in shown.getvalue()
+            assert f"its supervisor is process {supervisor.pid}." in shown.getvalue()
+        console, shown = narrow()
+        down(console, folder.root)
+        assert "has stopped" in shown.getvalue()
+        assert supervisor.wait(5) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_place_that_cannot_be_a_data_folder_is_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    console, shown = narrow()
+    with pytest.raises(typer.Exit) as ended:
+        up(console, tmp_path / name, None, foreground=False)
+    assert ended.value.exit_code == 2
+    (line,) = shown.getvalue().splitlines()
+    assert line.startswith(f"The data folder {tmp_path / name} cannot be used: ")
+
+
+@pytest.mark.parametrize("foreground", [True, False])
+def test_a_data_folder_that_cannot_be_written_is_one_line(
+    folder: DataFolder, foreground: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    (folder.lock if foreground else folder.log("supervisor")).mkdir()
+    console, shown = narrow()
+    with pytest.raises(typer.Exit) as ended:
+        up(console, folder.root, 0, foreground=foreground)
+    assert ended.value.exit_code == 2
+    assert f"The data folder {folder.root} cannot be used: " in shown.getvalue()
+
+
+def test_the_command_ends_when_the_supervision_broke_down(folder: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Mock(address="127.0.0.1:1")
+    broken.supervisor.supervising = False
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(up_module, "LocalService", lambda *_, **__: broken)
+    console, shown = narrow()
+    with pytest.raises(typer.Exit) as ended:
+        up(console, folder.root, 0, foreground=True)
+    assert ended.value.exit_code == 1
+    assert "The supervision broke down" in shown.getvalue()
+    broken.stop.assert_called_once()
 
 
 def test_a_failure_is_shown_as_it_is() -> None:

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from remembrancer.runtime.refusal import StartRefused
+from tests.unit.encoder import tiny_build
 from workers.encoder.model import Model
 from workers.encoder.models import KNOWN, resolve
 from workers.encoder.onnx_build import minilm
@@ -14,10 +16,13 @@ from workers.encoder.onnx_build.cache import ensure, folder_of
 from workers.encoder.onnx_build.cpu import needs_reduced_range
 from workers.encoder.onnx_build.weights import BuildFailed, Weights, checked
 
+TINY = Path(__file__).with_name("tiny_build.py")
+
 
 def build(cache: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "workers.encoder.build", "--model", "all-MiniLM-L6-v2", "--cache", str(cache)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, str(TINY), str(cache)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def test_two_processes_that_build_at_once_leave_one_good_model(tmp_path: Path) -> None:
@@ -25,13 +30,13 @@ def test_two_processes_that_build_at_once_leave_one_good_model(tmp_path: Path) -
     for process in processes:
         output, errors = process.communicate(timeout=100)
         assert process.returncode == 0, errors
-        assert output.strip() == str(folder_of("all-MiniLM-L6-v2", tmp_path))
-    assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == [folder_of("all-MiniLM-L6-v2", tmp_path).name]
-    assert Model(folder_of("all-MiniLM-L6-v2", tmp_path)).dimension == 384
+        assert output.strip() == str(folder_of(tiny_build.NAME, tmp_path))
+    assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == [folder_of(tiny_build.NAME, tmp_path).name]
+    assert Model(folder_of(tiny_build.NAME, tmp_path)).dimension == tiny_build.HIDDEN
 
 
 def test_a_build_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
-    folder = folder_of("all-MiniLM-L6-v2", tmp_path)
+    folder = folder_of(tiny_build.NAME, tmp_path)
     left = tmp_path / f".{folder.name}.building-killed"
     left.mkdir()
     (left / "model.onnx").write_bytes(b"half")
@@ -40,9 +45,9 @@ def test_a_build_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
         raise BuildFailed("no weights")
 
     with pytest.raises(BuildFailed):
-        ensure("all-MiniLM-L6-v2", tmp_path, {"all-MiniLM-L6-v2": fails})
+        ensure(tiny_build.NAME, tmp_path, {tiny_build.NAME: fails})
     assert not folder.exists()
-    assert resolve("all-MiniLM-L6-v2", tmp_path) == folder
+    assert ensure(tiny_build.NAME, tmp_path, {tiny_build.NAME: tiny_build.weights}) == folder
     assert not left.exists()
 
 
