@@ -110,6 +110,7 @@ def vector_keys(store: Any) -> list[str]:
     return sorted(key.decode() for key in store.scan_iter("rm:*:vec:*"))
 
 
+@pytest.mark.timeout(240)
 def test_c12_a_new_model_is_filled_in_while_the_old_one_serves_then_serves(data: Path, model: Path) -> None:
     with LocalService(data) as service, Client.connect(service.address) as client:
         store = redis.Redis.from_url(service.plan.store_url)
