@@ -30,7 +30,7 @@ CONSIDERED: Final = 10
 """Hits looked at, best relevance first; an answer below them is not worth naming."""
 
 READ: Final = 1000
-"""Code points read of a hit."""
+"""Code points read of the query and of each hit."""
 
 MOST_TERMS: Final = 25
 """Different terms from which a text counts as long."""
@@ -90,6 +90,7 @@ class Question:
     @classmethod
     def of(cls, query: str, speakers: Sequence[str], as_of: datetime) -> Question:
         """Return a query read; `speakers` are folded names that it mentions, `as_of` is aware, in UTC."""
+        query = query[:READ]
         windows = tuple(windows_of(query, as_of))
         beside = _TIME_TERMS.union(*(terms_of(speaker) for speaker in speakers))
         terms = frozenset(terms_of(query))

@@ -200,7 +200,9 @@ class _ProbableAnswerReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_
     PROBABLE_ANSWER_REASON_UNSPECIFIED: _ProbableAnswerReason.ValueType  # 0
     """There is one."""
     PROBABLE_ANSWER_REASON_NO_MEMORY_ANSWERS: _ProbableAnswerReason.ValueType  # 1
-    """No hit probably answers the query."""
+    """No hit probably answers the query: of none is the probability at least 0.1. Also when a request is repeated and the
+    memory named at first was erased since.
+    """
     PROBABLE_ANSWER_REASON_UNAVAILABLE: _ProbableAnswerReason.ValueType  # 2
     """It could not be worked out in time, or there are no hits because of a tier error."""
     PROBABLE_ANSWER_REASON_NOT_ENABLED: _ProbableAnswerReason.ValueType  # 3
@@ -212,7 +214,9 @@ class ProbableAnswerReason(_ProbableAnswerReason, metaclass=_ProbableAnswerReaso
 PROBABLE_ANSWER_REASON_UNSPECIFIED: ProbableAnswerReason.ValueType  # 0
 """There is one."""
 PROBABLE_ANSWER_REASON_NO_MEMORY_ANSWERS: ProbableAnswerReason.ValueType  # 1
-"""No hit probably answers the query."""
+"""No hit probably answers the query: of none is the probability at least 0.1. Also when a request is repeated and the
+memory named at first was erased since.
+"""
 PROBABLE_ANSWER_REASON_UNAVAILABLE: ProbableAnswerReason.ValueType  # 2
 """It could not be worked out in time, or there are no hits because of a tier error."""
 PROBABLE_ANSWER_REASON_NOT_ENABLED: ProbableAnswerReason.ValueType  # 3
@@ -1018,7 +1022,9 @@ Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
 class ProbableAnswer(_message.Message):
-    """ProbableAnswer is the hit that most probably answers the query."""
+    """ProbableAnswer is the hit that most probably answers the query: one of the ten most relevant DIRECT ones. The numbers
+    it is worked out with are fitted offline, versioned, and come with the server.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -155,7 +155,7 @@ class Searcher:
         for tier, answer in zip(question.tiers, answers, strict=True):
             if isinstance(answer, tier_pb2.SearchResponse):
                 responses.append((tier, answer))
-                if not encoded.model_id and not question.recent:
+                if answer.words_only:
                     found.errors[tier] = EncoderUnavailable("the query could not be embedded; searched by words only")
             elif isinstance(answer, RemembrancerError):
                 found.errors[tier] = answer

@@ -17,5 +17,8 @@ def search(
         found = partition.search(request)
         checkpoint()
         return tier_pb2.SearchResponse(
-            direct=found.candidates, procedures=partition.procedures(request), any_live=found.any_live
+            direct=found.candidates,
+            procedures=partition.procedures(request),
+            any_live=found.any_live,
+            words_only=found.words_only,
         )

@@ -57,6 +57,7 @@ def search(
             associated=associated,
             entities=score_entities(graph, view, asked, relevance),
             any_live=index.any_live(),
+            words_only=scorer.words_only,
         )
 
 

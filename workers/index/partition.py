@@ -30,11 +30,12 @@ class DirectResult:
     """What the direct search found.
 
     `candidates` by descending score (rounded to 1e-4), then by N; `any_live`: whether the partition holds live
-    records at all, whatever the filter.
+    records at all, whatever the filter; `words_only`: whether it searched without the query's vector.
     """
 
     candidates: list[tier_pb2.Candidate]
     any_live: bool
+    words_only: bool = False
 
 
 class PartitionIndex:
@@ -82,7 +83,8 @@ class PartitionIndex:
         with self.lock:
             if request.recent:
                 return DirectResult(newest(self._table, request), self._table.any_live())
-            return DirectResult(self.scorer(request).best(request.depth), self._table.any_live())
+            scorer = self.scorer(request)
+            return DirectResult(scorer.best(request.depth), self._table.any_live(), scorer.words_only)
 
     def procedures(self, request: tier_pb2.SearchRequest) -> list[tier_pb2.ProcedureCandidate]:
         """Return the best `request.procedures` procedures that fit."""

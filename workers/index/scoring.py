@@ -80,6 +80,11 @@ class Scorer:
             self._cue_words = lexical.match(request.cue.terms, alive, self._allowed, before, after)
         self._named = table.speakers(list(request.speakers))
 
+    @property
+    def words_only(self) -> bool:
+        """Whether there is no query vector that can be compared with those of the partition."""
+        return self._query is None
+
     def best(self, depth: int) -> list[tier_pb2.Candidate]:
         """Return the best `depth` candidates, by descending score, then by N, near-duplicates behind all others.
 

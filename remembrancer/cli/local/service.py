@@ -70,7 +70,8 @@ class LocalService:
             self._stack.close()
             raise
         self._phase = Phase.READY
-        self.supervisor.tell()
+        if not self._note_if_possible():
+            self.supervisor.tell()
 
     def stop(self) -> None:
         """Stop all processes; what was acknowledged is on disk."""
@@ -92,12 +93,14 @@ class LocalService:
         """Stop."""
         self.stop()
 
-    def _note_if_possible(self, failure: str = "", log_tail: str = "") -> None:
-        # Without it the state file still tells the truth once this process has ended.
+    def _note_if_possible(self, failure: str = "", log_tail: str = "") -> bool:
+        # Without it `status` still sees whether the noted processes run.
         try:
             self._note(failure, log_tail)
         except OSError as error:
-            report(f"the end of the service cannot be noted: {error}")
+            report(f"that the service is {self._phase} cannot be noted: {error}")
+            return False
+        return True
 
     def _note(self, failure: str = "", log_tail: str = "") -> None:
         with self._write_lock:

@@ -68,6 +68,7 @@ class Supervisor:
         self._ended = False
         self._untold = False
         self._tell_due = 0.0
+        self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
     @property
@@ -227,7 +228,10 @@ class Supervisor:
             return
         try:
             self._on_change()
+            self._trouble = ""
         except OSError as error:
-            report(f"what runs cannot be noted, next try in {RETELL_S:g} s: {error}")
+            if self._trouble != (trouble := str(error)):
+                self._trouble = trouble
+                report(f"what runs cannot be noted, a try every {RETELL_S:g} s: {error}")
             self._tell_due = now + RETELL_S
             self.tell()

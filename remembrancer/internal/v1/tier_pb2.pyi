@@ -258,8 +258,11 @@ class SearchResponse(_message.Message):
     ENTITIES_FIELD_NUMBER: _builtins.int
     PROCEDURES_FIELD_NUMBER: _builtins.int
     ANY_LIVE_FIELD_NUMBER: _builtins.int
+    WORDS_ONLY_FIELD_NUMBER: _builtins.int
     any_live: _builtins.bool
     """Whether the partition holds live records at all."""
+    words_only: _builtins.bool
+    """Whether it searched without a query vector: there was none, or one of another model than the partition's vectors."""
     @_builtins.property
     def direct(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
         """Direct candidates by descending score (remembrancer.model.ranking.score), then by N; near-duplicates of better ones
@@ -286,10 +289,11 @@ class SearchResponse(_message.Message):
         entities: _abc.Iterable[Global___EntityScore] | None = ...,
         procedures: _abc.Iterable[Global___ProcedureCandidate] | None = ...,
         any_live: _builtins.bool = ...,
+        words_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_live", b"any_live", "associated", b"associated", "direct", b"direct", "entities", b"entities", "procedures", b"procedures"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_live", b"any_live", "associated", b"associated", "direct", b"direct", "entities", b"entities", "procedures", b"procedures", "words_only", b"words_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

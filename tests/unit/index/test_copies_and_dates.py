@@ -100,3 +100,12 @@ def test_a_model_whose_unrelated_texts_have_a_high_cosine_says_the_same() -> Non
     found = high.search(wanted).candidates[0]
     assert found.relevance == pytest.approx(expected.relevance, abs=2e-3)
     assert found.cosine == pytest.approx(expected.cosine, abs=2e-3)
+
+
+def test_f2_a_search_without_a_vector_that_fits_says_so() -> None:
+    found = index(stored(1, record("a"), direction("a")))
+    assert not found.search(request("a", direction("a"))).words_only
+    assert found.search(request("a")).words_only
+    foreign = request("a", direction("a"))
+    foreign.model_id = "another-model@2"
+    assert found.search(foreign).words_only
