@@ -13,6 +13,7 @@ from remembrancer.cli.demo.command import demo as tell_story
 from remembrancer.cli.down import down as stop_service
 from remembrancer.cli.local.folder import default_data_folder
 from remembrancer.cli.memories.commands import register
+from remembrancer.cli.reindex.command import reindex_command
 from remembrancer.cli.run import RunnableRole
 from remembrancer.cli.run import run as become
 from remembrancer.cli.status import status as show_status
@@ -42,6 +43,7 @@ def build_app() -> typer.Typer:
     for command in (up, down, status, demo, run):
         app.command()(command)
     register(app)
+    app.command("reindex")(reindex_command)
     return app
 
 

@@ -16,6 +16,9 @@ CURRENT_MODEL = "rm:model"
 MODELS = "rm:models"
 """Hash: model id -> length of its vectors; written before a model becomes the current one."""
 
+NEXT_MODEL = "rm:next"
+"""String: id of the model whose vectors a reindexing fills in; absent without one."""
+
 SCOPES = "rm:scopes"
 """Hash: partition digest -> canonical scope; written before a partition's first record."""
 
@@ -60,7 +63,7 @@ class PartitionKeys:
 
     @property
     def meta(self) -> str:
-        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id."""
+        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id; notes of `vector_sets`."""
         return self._key("meta")
 
     @property
@@ -86,6 +89,11 @@ class PartitionKeys:
     def unembedded(self) -> str:
         """Set: N of records that have no vector of the current model yet."""
         return self._key("unembedded")
+
+    @property
+    def behind(self) -> str:
+        """Set: N of records that have no vector yet of the model that is being filled in; see `vector_sets`."""
+        return self._key("behind")
 
     @property
     def duplicates(self) -> str:

@@ -24,7 +24,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
 from remembrancer.model.scope import look_alike
 from remembrancer.store.change import Change, packed
-from remembrancer.store.keys import CURRENT_MODEL, LOOK_ALIKES, MODELS, SCOPES, UNEMBEDDED, digest
+from remembrancer.store.keys import CURRENT_MODEL, LOOK_ALIKES, MODELS, SCOPES, UNEMBEDDED, PartitionKeys, digest
+from remembrancer.store.vector_sets import FILLING, SETTLED, VectorSets
 
 Read: TypeAlias = tuple[str, str, *tuple[str, ...]]
 """A read command: its name, its key, its arguments."""
@@ -113,7 +114,7 @@ class PartitionStore:
         lost its data learns them anew by this, or nothing could be found by meaning. Errors: StoreUnavailable.
         """
         try:
-            if model_id:
+            if model_id and not await self._redis.exists(CURRENT_MODEL):
                 await self._redis.hset(MODELS, model_id, str(dimension))
                 await self._redis.set(CURRENT_MODEL, model_id, nx=True)
             await self._redis.hset(SCOPES, partition, scope)
@@ -163,8 +164,31 @@ class PartitionStore:
 
     async def models(self) -> list[str]:
         """Return the ids of all models that may have vectors in the store. Errors: StoreUnavailable."""
-        current = await self.current_model()
-        return [current] if current else []
+        try:
+            return sorted(raw.decode() for raw in await self._redis.hkeys(MODELS))
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable("the store cannot be reached") from error
+
+    async def vector_sets(self, keys: PartitionKeys) -> VectorSets:
+        """Return which sets of vectors a partition has.
+
+        To be read after the partition was registered, if it had to be: a reindexing that registered partitions do not
+        tell of this one has not begun to look, so that the current model is read as it is then. Errors:
+        StoreUnavailable.
+        """
+        notes = (await self.read(("HMGET", keys.meta, SETTLED, FILLING))).answers[0]
+        # In this order: a partition that is settled on a model tells that this model serves.
+        return VectorSets(await self.current_model(), *notes)
+
+    async def sets_for(self, keys: PartitionKeys, model_id: str) -> VectorSets:
+        """Return `vector_sets` for a change with vectors of one model, "" = none.
+
+        When these do not serve, it is noted that the partition may hold records without a vector.
+        """
+        sets = await self.vector_sets(keys)
+        if not model_id or model_id != sets.current:
+            await self.note_unembedded(keys.partition)
+        return sets
 
     async def unembedded(self) -> list[str]:
         """Return partitions that may hold records without a vector. Errors: StoreUnavailable."""

@@ -16,7 +16,7 @@ from services.gateway import enums
 from services.gateway.calls import Call
 from services.gateway.commit_change import Closing
 from services.gateway.commit_read import read_before
-from services.gateway.encoding import Encoded
+from services.gateway.encoding import Encoded, EncodedTexts
 from services.gateway.limits import TEXT_LENGTH
 from services.gateway.parts import Parts
 from services.gateway.procedures import check_procedure_input
@@ -59,9 +59,12 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
             await parts.store.register(
                 keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension
             )
-        change, plan = closing.change(
-            keys, parts.retention, texts, encoded.model_id or await parts.store.current_model()
+        sets = (
+            await parts.store.sets_for(keys, encoded.model_id)
+            if closing.texts()
+            else await parts.store.vector_sets(keys)
         )
+        change, plan = closing.change(keys, parts.retention, texts, encoded.model_id, sets)
         memory.remember(change, plan)
         match await parts.store.apply(change):
             case Applied(_, base, head):
@@ -85,12 +88,19 @@ class _Texts:
     async def of(self, texts: list[str]) -> dict[str, Encoded]:
         missing = [text for text in texts if text not in self._known]
         if missing:
-            encoded = await self._parts.encoder.encode(
-                [(text, text) for text in missing], encoder_pb2.LANE_WRITE, self._call.seconds_left * ENCODE_SHARE
-            )
+            encoded = await self._encode(missing)
+            if self._known and encoded.model_id != self.model_id:
+                # The model changed between two tries: vectors of one commit are of one model.
+                missing = texts
+                encoded = await self._encode(missing)
             self._known.update(zip(missing, encoded.texts, strict=True))
             self.model_id, self.dimension = encoded.model_id, encoded.dimension
         return self._known
+
+    async def _encode(self, texts: list[str]) -> EncodedTexts:
+        return await self._parts.encoder.encode(
+            [(text, text) for text in texts], encoder_pb2.LANE_WRITE, self._call.seconds_left * ENCODE_SHARE
+        )
 
 
 def _check(request: session_pb2.CommitRequest) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from remembrancer.store.change import Allocated, Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.reader import FeedOp
 from remembrancer.store.sessions import PUBLIC_STATE, Retention, StoredState, end_session
+from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, session_pb2
 from services.gateway.commit_read import Before
 from services.gateway.encoding import Encoded
@@ -50,13 +51,14 @@ class Closing:
         return [record.content for record in (self._episode, self._procedure) if record is not None]
 
     def change(
-        self, keys: PartitionKeys, retention: Retention, texts: Mapping[str, Encoded], model_id: str
+        self, keys: PartitionKeys, retention: Retention, texts: Mapping[str, Encoded], model_id: str, sets: VectorSets
     ) -> tuple[Change, store_pb2.CommitPlan]:
-        """Return the change and the plan of its answer; `texts` has what `texts()` named, encoded."""
+        """Return the change and the plan of its answer; `texts` has what `texts()` named, encoded by `model_id`."""
         session, change = self._session, Change(keys)
         expired = session.state is StoredState.EXPIRED
         final = StoredState.EXPIRED if expired else StoredState.COMMITTED
         self._require_unchanged(change, retention)
+        sets.require(change)
         plan = store_pb2.CommitPlan(
             session_id=session.id,
             state=PUBLIC_STATE[final],
@@ -73,8 +75,8 @@ class Closing:
         )
         key = keys.session(session.ref.ledger)
         change.write("HSET", key, "outcome", self._outcome.SerializeToString())
-        self._put(change, plan.episode, "episode", session.episode, self._episode, texts, model_id)
-        self._put(change, plan.procedure, "procedure", session.procedure, self._procedure, texts, model_id)
+        self._put(change, plan.episode, "episode", session.episode, self._episode, texts, model_id, sets)
+        self._put(change, plan.procedure, "procedure", session.procedure, self._procedure, texts, model_id, sets)
         if self._procedure is None:
             self._update_outcome(change)
         self._settle_uses(change)
@@ -102,6 +104,7 @@ class Closing:
         record: store_pb2.Record | None,
         texts: Mapping[str, Encoded],
         model_id: str,
+        sets: VectorSets,
     ) -> None:
         """Write a record, if there is one to write, and note in the plan which one the session has."""
         if record is None:
@@ -113,7 +116,7 @@ class Closing:
             change.require_same("record", change.keys.records, str(n), self._before.records[n])
             target = n
         text = texts[record.content]
-        put_record(change, target, record, text, model_id)
+        put_record(change, target, record, text, model_id, sets)
         planned.kind, planned.embedded = record.kind, bool(text.vectors)
         if isinstance(target, Allocated):
             planned.allocated = target.index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,8 +54,13 @@ class TextRefused(EncoderUnavailable):
 class Encoder:
     """Embeds and analyses texts; what cannot be embedded is still analysed."""
 
-    def __init__(self, channels: Sequence[grpc.aio.Channel]) -> None:
-        """Take channels to the encoders; they are tried in order."""
+    def __init__(self, channels: Sequence[grpc.aio.Channel], current_model: Callable[[], Awaitable[str]]) -> None:
+        """Take channels to the encoders, tried in order, and what says whose vectors serve.
+
+        Both an encoder that was not told yet that another model serves, and one whose model is to serve later, may be
+        among them: what they make is not used. Every method may raise StoreUnavailable, as `current_model` does.
+        """
+        self._current_model = current_model
         self._stubs = [encoder_pb2_grpc.EncoderServiceStub(channel) for channel in channels]
         self._log = structlog.get_logger()
         self.worked_at = 0.0
@@ -106,12 +111,16 @@ class Encoder:
         for stub in self._stubs:
             try:
                 response = await stub.Encode(request, timeout=seconds)
-                self.worked_at = time.time()
-                return response
             except grpc.aio.AioRpcError as error:
                 self._log.warning("encoder call failed", code=error.code().name)
                 if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
                     raise TextRefused("the encoder refuses a text") from error
+                continue
+            # A store that lost its data names none until the encoder tells it again.
+            if await self._current_model() in ("", response.model_id):
+                self.worked_at = time.time()
+                return response
+            self._log.warning("encoder has another model than the current one", model=response.model_id)
         raise EncoderUnavailable("texts cannot be embedded right now")
 
 

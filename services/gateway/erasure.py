@@ -155,10 +155,13 @@ async def _erase(
         change.require_same("record", keys.records, str(n), raw)
         change.announce(FeedOp.RECORD, n)
     hashes = [keys.records, keys.learned, keys.counts]
-    hashes += [keys.vectors(model_id) for model_id in await parts.store.models()]
+    sets = await parts.store.vector_sets(keys)
+    sets.require(change)
+    hashes += [keys.vectors(model_id) for model_id in {*sets.models(), *await parts.store.models()}]
     for key in hashes:
         change.write("HDEL", key, *fields)
-    change.write("SREM", keys.unembedded, *fields)
+    for waiting in (keys.unembedded, keys.behind):
+        change.write("SREM", waiting, *fields)
     await _delist(parts, change, records)
     await _uncount_speakers(parts, change, list(records.values()))
     for n, record in records.items():

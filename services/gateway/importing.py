@@ -143,13 +143,13 @@ async def _put(
 ) -> None:
     keys = state.keys
     twins: dict[str, list[str]] = {}
+    sets = await parts.store.sets_for(keys, state.model_id if state.dimension else "")
+    sets.require(change)
     for n, record in records.items():
         change.write("HSET", keys.records, n, record.SerializeToString())
         vectors = given[n].vectors
-        if vectors and state.dimension and decode_vectors(vectors, state.dimension)[0] is not None:
-            change.write("HSET", keys.vectors(state.model_id), n, vectors)
-        else:
-            change.write("SADD", keys.unembedded, n)
+        sound = vectors and state.dimension and decode_vectors(vectors, state.dimension)[0] is not None
+        sets.put(change, n, vectors if sound else b"", state.model_id)
         if details[n].HasField("learned"):
             change.write("HSET", keys.learned, n, details[n].learned.SerializeToString())
         if given[n].memory.recall_count:

@@ -103,7 +103,9 @@ def build(settings: GatewaySettings) -> Parts:
     token = settings.worker_token
     redis = connect(settings.store_url, cluster=settings.store_cluster)
     store = PartitionStore(redis)
-    encoder = Encoder([open_channel(target, token) for target in targets(settings.encoder_targets)])
+    encoder = Encoder(
+        [open_channel(target, token) for target in targets(settings.encoder_targets)], store.current_model
+    )
     tiers = {
         tier: TierWorkers(name, [(target, open_channel(target, token)) for target in targets(listed)])
         for tier, name, listed in (

@@ -78,14 +78,17 @@ async def _refill(parts: Parts, keys: PartitionKeys, names: list[str]) -> int:
         encoded = EncodedTexts("", 0, [])
     # A record that is gone, unreadable or refused leaves the set without a vector: it is found by words, if at all.
     texts = dict(zip(present, encoded.texts, strict=False))
+    sets = await parts.store.vector_sets(keys)
     done = 0
     for name in names:
         change = Change(keys)
         # A record that was changed meanwhile stays in the set and is met again.
         change.require_same("record", keys.records, name, raw[name])
-        change.write("SREM", keys.unembedded, name)
         if name in texts:
-            change.write("HSET", keys.vectors(encoded.model_id), name, texts[name].vectors)
+            sets.require(change)
+            sets.put(change, int(name), texts[name].vectors, encoded.model_id)
             change.announce(FeedOp.RECORD, int(name))
+        else:
+            change.write("SREM", keys.unembedded, name)
         done += isinstance(await parts.store.apply(change), Applied)
     return done

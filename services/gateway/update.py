@@ -97,10 +97,9 @@ async def update_memory(
         if new_text and encoded is not None:
             plan.embedded = bool(encoded.model_id)
             await _relist(parts, change, stored, record)
-            if not encoded.model_id:
-                await parts.store.note_unembedded(keys.partition)
-            model_id = encoded.model_id or await parts.store.current_model()
-            put_record(change, stored.n, record, encoded.texts[0], model_id)
+            sets = await parts.store.sets_for(keys, encoded.model_id)
+            sets.require(change)
+            put_record(change, stored.n, record, encoded.texts[0], encoded.model_id, sets)
         elif plan.changed:
             change.write("HSET", keys.records, stored.n, record.SerializeToString())
             change.announce(FeedOp.RECORD, stored.n)

@@ -19,6 +19,7 @@ from remembrancer.store.change import Allocated, Change, Numbers
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.partition import Applied, Read, Replayed
 from remembrancer.store.sessions import Session, require_open, session_reads, touch
+from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
 from services.gateway.calls import Call
 from services.gateway.encoding import Encoded, EncodedTexts
@@ -128,8 +129,8 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
             await parts.store.register(
                 keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
             )
-        model_id = encoded.model_id or await parts.store.current_model()
-        change, plan = _change(parts, keys, drafts, state, encoded, model_id)
+        sets = await parts.store.sets_for(keys, encoded.model_id)
+        change, plan = _change(parts, keys, drafts, state, encoded, sets)
         change.require_count("pause", pause, "EXISTS", 0)
         plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
         memory.remember(change, plan)
@@ -206,9 +207,10 @@ def _change(
     drafts: Sequence[Draft],
     state: _State,
     encoded: EncodedTexts,
-    model_id: str,
+    sets: VectorSets,
 ) -> tuple[Change, store_pb2.WritePlan]:
     change, plan = Change(keys), store_pb2.WritePlan()
+    sets.require(change)
     if state.session is not None:
         require_open(change, state.session.ref, parts.retention)
     for digest, raw in state.raw.items():
@@ -223,7 +225,7 @@ def _change(
         if twin is not None:
             plan.items.add(kind=twin.kind, allocated=twin.allocated, embedded=twin.embedded, matched=True)
             continue
-        planned = _put(change, draft, text, model_id, state)
+        planned = _put(change, draft, text, encoded.model_id, state, sets)
         plan.items.append(planned)
         if draft.duplicate:
             made.setdefault(draft.duplicate, []).append((draft, planned))
@@ -240,11 +242,13 @@ def _change(
     return change, plan
 
 
-def _put(change: Change, draft: Draft, text: Encoded, model_id: str, state: _State) -> store_pb2.PlannedWrite:
+def _put(
+    change: Change, draft: Draft, text: Encoded, model_id: str, state: _State, sets: VectorSets
+) -> store_pb2.PlannedWrite:
     keys, n = change.keys, change.allocate()
     record = _dated(draft.record, state)
     record.duplicate = draft.duplicate
-    put_record(change, n, record, text, model_id)
+    put_record(change, n, record, text, model_id, sets)
     for name in draft.speakers:
         change.write("HINCRBY", keys.speakers, name, 1)
     if state.session is not None:

@@ -1,12 +1,57 @@
-"""Agreement with the store on the one model whose vectors serve."""
+"""Agreement with the store on the one model whose vectors serve, or the one that is to serve next."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from redis.exceptions import RedisError
 
 from remembrancer.runtime.refusal import WRONG_MODEL, StartRefused
 from remembrancer.store.keys import CURRENT_MODEL, MODELS
 from remembrancer.store.waiting import until_reachable
+
+LOOK_SECONDS: Final = 0.5
+"""Between two looks at the store's current model: about how long an encoder of the former one is of no use."""
+
+
+async def chosen(redis: Any, model: str, models_file: Path | None) -> str:
+    """Return what the file has for the store's current model, else `model`.
+
+    A store that a file is to be compared with is waited for. StartRefused when the file makes no sense.
+    """
+    known = _known(models_file)
+    if not known:
+        return model
+    current = await until_reachable(lambda: redis.get(CURRENT_MODEL))
+    return known.get(str(current or b"", "utf-8", "replace"), model)
+
+
+def _known(models_file: Path | None) -> dict[str, str]:
+    if models_file is None or not models_file.is_file():
+        return {}
+    try:
+        return {str(key): str(value) for key, value in json.loads(models_file.read_text()).items()}
+    except (OSError, ValueError, AttributeError):
+        raise StartRefused(f"{models_file} is no JSON object from model ids to models") from None
+
+
+async def keep(redis: Any, model_id: str, dimension: int, *, serves: bool) -> None:
+    """Watch the store's current model for ever; StartRefused, with code 3, once `model_id` was it and no longer is.
+
+    `serves`: whether it is the current one by now. A store that lost its data takes the model over again.
+    """
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            stored = await redis.get(CURRENT_MODEL)
+        except (RedisError, OSError):
+            continue
+        serves = serves or stored == model_id.encode()
+        if serves and stored != model_id.encode():
+            await claim(redis, model_id, dimension)
 
 
 async def claim(redis: Any, model_id: str, dimension: int) -> None:

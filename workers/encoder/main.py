@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
@@ -9,7 +11,7 @@ from remembrancer.runtime import logs
 from remembrancer.runtime.interceptors import WorkerToken, chain
 from remembrancer.runtime.server import serve
 from remembrancer.store.connection import connect
-from workers.encoder.current_model import claim
+from workers.encoder.current_model import chosen, claim, keep
 from workers.encoder.encoding import Encoding
 from workers.encoder.lanes import Lanes
 from workers.encoder.model import Model
@@ -25,15 +27,23 @@ DEADLINE = 60.0
 async def main(settings: EncoderSettings, threads: int) -> None:
     """Serve until told to stop."""
     logs.configure(settings, "encoder")
-    model = Model(resolve(settings.model, settings.model_cache))
+    redis = connect(settings.store_url, cluster=settings.store_cluster)
+    wanted = settings.model if settings.next else await chosen(redis, settings.model, settings.models_file)
+    model = Model(resolve(wanted, settings.model_cache))
     structlog.get_logger().info("model loaded", model=model.id, dimension=model.dimension, threads=threads)
     lanes = Lanes(threads)
     servicer = EncoderServicer(Encoding(model, lanes))
-    redis = connect(settings.store_url, cluster=settings.store_cluster)
+    claimed = asyncio.Event()
 
     async def ready() -> None:
-        await claim(redis, model.id, model.dimension)
+        if not settings.next:
+            await claim(redis, model.id, model.dimension)
         servicer.confirm()
+        claimed.set()
+
+    async def watch() -> None:
+        await claimed.wait()
+        await keep(redis, model.id, model.dimension, serves=not settings.next)
 
     try:
         await serve(
@@ -42,6 +52,7 @@ async def main(settings: EncoderSettings, threads: int) -> None:
             services={SERVICE: None},
             register=lambda server: encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server),
             ready=ready,
+            background=[watch],
             interceptors=chain(
                 max_in_flight=settings.max_in_flight,
                 default_deadline=DEADLINE,

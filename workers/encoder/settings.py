@@ -26,5 +26,12 @@ class EncoderSettings(ProcessSettings):
         min_length=1,
         description="all-MiniLM-L6-v2, multilingual-e5-small, or a folder with model.onnx and tokenizer.json",
     )
+    models_file: Path | None = Field(
+        default=None,
+        description="a JSON file from model ids to such models; the one that serves is taken from it when it has it",
+    )
+    next: bool = Field(
+        default=False, description="true or false: whether its model is to serve later, once a reindexing is done"
+    )
     model_cache: Path = Field(default_factory=default_cache, description="a folder for built models")
     max_in_flight: int = Field(default=256, ge=1, le=100_000, description="1..100000 calls at once")

@@ -58,6 +58,11 @@ class DataFolder:
         return self.root / "run"
 
     @property
+    def models(self) -> Path:
+        """From model ids to the names or folders of encoders: there once a reindexing began."""
+        return self.root / "models.json"
+
+    @property
     def state(self) -> Path:
         """The note of what runs."""
         return self.run / "state.json"

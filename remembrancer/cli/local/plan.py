@@ -92,7 +92,10 @@ def make_plan(folder: DataFolder, gateway_port: int = 0, extra: Mapping[str, str
         "REMEMBRANCER_WORKER_TOKEN": folder.secret("worker-token"),
     }
     cache = inherited.get("REMEMBRANCER_MODEL_CACHE") or os.environ.get("REMEMBRANCER_MODEL_CACHE")
-    model = {"REMEMBRANCER_MODEL_CACHE": str(Path(cache or default_model_cache()).absolute())}
+    model = {
+        "REMEMBRANCER_MODEL_CACHE": str(Path(cache or default_model_cache()).absolute()),
+        "REMEMBRANCER_MODELS_FILE": str(folder.models),
+    }
     targets = {f"REMEMBRANCER_{role.upper()}_TARGETS": listen[role] for role in MODULES if role != Role.GATEWAY}
     own = {Role.ENCODER: model, Role.GATEWAY: targets}
     store = Process(

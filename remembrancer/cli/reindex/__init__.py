@@ -1,0 +1,1 @@
+"""The command `remembrancer reindex`: another encoder's vectors are filled in, then they serve."""

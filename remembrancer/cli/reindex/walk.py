@@ -1,0 +1,114 @@
+"""The whole reindexing: every partition is filled, the new model serves, every partition is settled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import grpc
+
+from remembrancer.cli.reindex.filling import Filling
+from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.models import ModelRegistry
+from remembrancer.store.partition import PartitionStore
+
+CALL_SECONDS: Final = 300.0
+"""The longest wait for one call of the encoder, which may hold sixteen of the longest texts."""
+
+SHORT_PASS_SECONDS: Final = 1.0
+"""What is written in so short a time may wait for its vectors until the new model serves."""
+
+
+class ReindexRefused(Exception):
+    """The reindexing cannot begin or go on; the message is one line for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What was done: the new and the former model, the vectors' length, records embedded, and seconds."""
+
+    model_id: str
+    former_model_id: str
+    dimension: int
+    embedded: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What whoever runs it does beside it.
+
+    `before_flip` and `after_flip` frame the moment from which the new model serves; `on_total` is told how many
+    records there are, `on_records` how many more are done.
+    """
+
+    before_flip: Callable[[str], None]
+    after_flip: Callable[[str], Awaitable[None]]
+    on_total: Callable[[int], None]
+    on_records: Callable[[int], None]
+
+
+async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reindexed:
+    """Have the encoder's model serve; one that serves already is only settled on.
+
+    It can be killed at any point and run again. Errors: ReindexRefused, StoreUnavailable, WriteNotDurable, those of
+    the store's client, grpc.aio.AioRpcError.
+    """
+    started = time.monotonic()
+    store, registry, stub = PartitionStore(redis), ModelRegistry(redis), encoder_pb2_grpc.EncoderServiceStub(encoder)
+    model = await stub.GetModel(encoder_pb2.GetModelRequest(), timeout=CALL_SECONDS)
+    former = await registry.current()
+    if not former:
+        raise ReindexRefused("the store has no vectors of any model yet; have an encoder of the new one start with it")
+
+    async def embed(texts: Sequence[str]) -> list[bytes]:
+        if not texts:
+            return []
+        inputs = [encoder_pb2.EncodeInput(text=text) for text in texts]
+        request = encoder_pb2.EncodeRequest(lane=encoder_pb2.LANE_WRITE, inputs=inputs)
+        answer = await stub.Encode(request, timeout=CALL_SECONDS)
+        if answer.model_id != model.model_id:
+            raise ReindexRefused(f"the encoder makes vectors of {answer.model_id} now, no longer of {model.model_id}")
+        return [result.vectors for result in answer.results]
+
+    async def check() -> None:
+        if (wanted := await registry.next()) != model.model_id:
+            raise ReindexRefused(
+                f"another reindexing began, to {wanted}" if wanted else "another reindexing ended this"
+            )
+
+    filling = Filling(store, model.model_id, embed, check, steps.on_records)
+    await registry.begin(model.model_id, model.dimension)
+    steps.on_total(await _count(store))
+    if former != model.model_id:
+        await _fill_all(store, filling)
+        await check()
+        steps.before_flip(model.model_id)
+        await registry.flip(model.model_id)
+    await steps.after_flip(model.model_id)
+    others = await registry.others(model.model_id)
+    for partition in await store.scopes():
+        await filling.settle(partition, others)
+    await registry.end(others)
+    seconds = time.monotonic() - started
+    return Reindexed(model.model_id, former, model.dimension, filling.embedded, seconds)
+
+
+async def _fill_all(store: PartitionStore, filling: Filling) -> None:
+    """Fill until nothing was missing, or as little as is written while one looks."""
+    while True:
+        started, found = time.monotonic(), 0
+        for partition in await store.scopes():
+            found += await filling.fill(partition)
+        if not found or time.monotonic() - started < SHORT_PASS_SECONDS:
+            return
+
+
+async def _count(store: PartitionStore) -> int:
+    total = 0
+    for partition in await store.scopes():
+        total += (await store.read(("HLEN", PartitionKeys(partition).records))).answers[0]
+    return total
