@@ -111,7 +111,8 @@ def _free(console: Console, gateway_port: int) -> int:
 
 
 def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int | None) -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # SIGINT too: a shell without job control starts background commands with it ignored.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     started = False
     try:
