@@ -7,11 +7,16 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
 from tests.service import OPERATING_CONTEXT, OpenSession, Outage, Session, wait_whole
+
+# How long an example takes says more about what else the machine does than about the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
