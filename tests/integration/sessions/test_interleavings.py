@@ -10,6 +10,7 @@ import pytest
 
 from remembrancer.client import AsyncClient, ClientError, FeedbackIncompleteError, memory, memory_feedback
 from remembrancer.v1 import recall_pb2, session_pb2
+from services.gateway.settings import GatewaySettings
 from tests.cluster_service import ClusterService
 from tests.gateway import Service
 
@@ -114,7 +115,9 @@ async def test_b17_500_recalls_at_once(service: Service, scope: str) -> None:
 
         ends = Counter(await asyncio.gather(*(recall() for _ in range(500))))
         assert ends.keys() <= {"OK", "OVERLOADED"}
-        assert ends["OK"] >= 50
+        # A scope's searches have their own bound, well below what the gateway takes in all.
+        admitted = [GatewaySettings.model_fields[name].default for name in ("partition_searches", "partition_waiting")]
+        assert ends["OK"] >= sum(admitted)
         ledger = await client.get_session(opened.session_id, scope=scope)
         assert ledger.retrieval_count == ends["OK"] + 1
 
