@@ -8,22 +8,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from redis.exceptions import (
-    BusyLoadingError,
-    ClusterDownError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import NoScriptError, RedisError
 
-from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
 from remembrancer.model.scope import look_alike
 from remembrancer.store.change import Change, packed
+from remembrancer.store.failures import store_failures
 from remembrancer.store.keys import CURRENT_MODEL, LOOK_ALIKES, MODELS, SCOPES, UNEMBEDDED, PartitionKeys, digest
 from remembrancer.store.vector_sets import FILLING, SETTLED, VectorSets
 
@@ -84,21 +73,15 @@ class PartitionStore:
         """Carry out read commands on keys of one partition at one moment. Errors: StoreUnavailable."""
         positions: dict[str, int] = {}
         commands = [[r[0], positions.setdefault(r[1], len(positions) + 1), *r[2:]] for r in reads]
-        try:
+        with store_failures():
             now, *answers = await self._run(self._read, list(positions), packed(commands))
-        except ResponseError as error:
-            raise _failure(error) from error
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
         return Snapshot(int(now), answers)
 
     async def apply(self, change: Change) -> Applied | Replayed | Conflicted:
         """Carry out a change as a whole or not at all. Errors: StoreUnavailable, WriteNotDurable."""
         keys, plan = change.packed()
-        try:
+        with store_failures(changing=True):
             verdict, now, *rest = await self._run(self._apply, keys, plan)
-        except (RedisError, OSError) as error:
-            raise _failure(error) from error
         match verdict:
             case b"APPLIED":
                 return Applied(int(now), int(rest[0]), rest[1].decode() if len(rest) > 1 and rest[1] else "")
@@ -113,61 +96,47 @@ class PartitionStore:
         `model_id` and `dimension` are those of the vector that is to be written, "" and 0 without one. A store that
         lost its data learns them anew by this, or nothing could be found by meaning. Errors: StoreUnavailable.
         """
-        try:
+        with store_failures():
             if model_id and not await self._redis.exists(CURRENT_MODEL):
                 await self._redis.hset(MODELS, model_id, str(dimension))
                 await self._redis.set(CURRENT_MODEL, model_id, nx=True)
             await self._redis.hset(SCOPES, partition, scope)
             await self._redis.sadd(_alike_key(scope), scope)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
         if not model_id:
             await self.note_unembedded(partition)
 
     async def note_unembedded(self, partition: str) -> None:
         """Note that a partition may hold records without a vector. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             await self._redis.sadd(UNEMBEDDED, partition)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
 
     async def alike(self, scope: str) -> list[str]:
         """Return other registered scopes that differ only by case or by `-` and `_`. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             found = await self._redis.smembers(_alike_key(scope))
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
         return sorted(other for raw in found if (other := raw.decode()) != scope)
 
     async def scopes(self) -> dict[str, str]:
         """Return every registered partition digest with its scope, some of them empty. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             found = await self._redis.hgetall(SCOPES)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
         return {partition.decode(): scope.decode() for partition, scope in found.items()}
 
     async def size(self, keys: Sequence[str]) -> int:
         """Return about how many bytes the store holds under these keys. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             return sum([int(await self._redis.memory_usage(key) or 0) for key in keys])
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
 
     async def current_model(self) -> str:
         """Return the id of the model whose vectors serve, "" while no encoder was ever up. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             raw = await self._redis.get(CURRENT_MODEL)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
         return raw.decode() if raw else ""
 
     async def models(self) -> list[str]:
         """Return the ids of all models that may have vectors in the store. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             return sorted(raw.decode() for raw in await self._redis.hkeys(MODELS))
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
 
     async def vector_sets(self, keys: PartitionKeys) -> VectorSets:
         """Return which sets of vectors a partition has.
@@ -192,17 +161,13 @@ class PartitionStore:
 
     async def unembedded(self) -> list[str]:
         """Return partitions that may hold records without a vector. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             return sorted(raw.decode() for raw in await self._redis.smembers(UNEMBEDDED))
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
 
     async def all_embedded(self, partition: str) -> None:
         """Note that a partition has no records without a vector, as far as is known. Errors: StoreUnavailable."""
-        try:
+        with store_failures():
             await self._redis.srem(UNEMBEDDED, partition)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
 
     async def ping(self) -> None:
         """Return once the store has answered. Errors: those of its client."""
@@ -227,12 +192,6 @@ class PartitionStore:
         return found
 
 
-_PASSING = (BusyLoadingError, ReadOnlyError, OutOfMemoryError, ClusterDownError, TryAgainError)
-"""Refusals that say something of the store's state and nothing of the command."""
-
-_DISK_FULL = "misconf"
-
-
 def _alike_key(scope: str) -> str:
     return LOOK_ALIKES + digest(look_alike(scope))
 
@@ -240,14 +199,3 @@ def _alike_key(scope: str) -> str:
 def _sha1(script: str) -> str:
     # The store names scripts by SHA-1; it is no security boundary.
     return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
-
-
-def _failure(error: Exception) -> Exception:
-    """Tell a change that was never sent from one whose fate is unknown, and both from a mistake of ours."""
-    text = str(error).lower()
-    if isinstance(error, ResponseError) and not isinstance(error, _PASSING) and not text.startswith(_DISK_FULL):
-        return error
-    never_sent = isinstance(error, _PASSING) or "connecting" in text or "no connection available" in text
-    if not never_sent and isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):
-        return WriteNotDurable("it is not known whether the write is durable; retry with the same request_id")
-    return StoreUnavailable("the store cannot be reached")

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import structlog
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ResponseError
 
-from remembrancer.model.errors import StoreUnavailable
+from remembrancer.store.failures import store_failures
 from remembrancer.store.keys import ERASING, REWRITE
 
 PAGE: Final = 500
@@ -24,11 +24,9 @@ class Sweeper:
 
     async def keys(self, pattern: str) -> AsyncIterator[str]:
         """Yield every key that matches and is there all the while; one may come twice."""
-        try:
+        with store_failures():
             async for key in self._redis.scan_iter(match=pattern, count=PAGE):
                 yield key.decode()
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
 
     async def begin(self, partition: str) -> None:
         """Note that a partition may have erasures in progress; to be called before the first is written."""
@@ -53,19 +51,16 @@ class Sweeper:
         """
         if not await self._do("GET", REWRITE):
             return False
-        try:
-            await self._redis.bgrewriteaof()
-        except ResponseError as error:
-            if "in progress" in str(error).lower():
-                return False
-            self._log.warning("the store does not let its append-only file be rewritten; do it there")
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error
+        with store_failures():
+            try:
+                await self._redis.bgrewriteaof()
+            except ResponseError as error:
+                if "in progress" in str(error).lower():
+                    return False
+                self._log.warning("the store does not let its append-only file be rewritten; do it there")
         await self._do("DEL", REWRITE)
         return True
 
     async def _do(self, *command: str) -> Any:
-        try:
+        with store_failures():
             return await self._redis.execute_command(*command)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the store cannot be reached") from error

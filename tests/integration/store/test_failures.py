@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
 from remembrancer.store.change import Change
 from remembrancer.store.connection import connect
-from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.keys import SCOPES, PartitionKeys
 from remembrancer.store.partition import Applied, PartitionStore
 from tests.valkey import DURABLE, Valkey, until
 
@@ -31,9 +32,9 @@ async def store(own: Valkey) -> AsyncIterator[PartitionStore]:
     await client.aclose()
 
 
-def change(keys: PartitionKeys) -> Change:
+def change(keys: PartitionKeys, key: str = "") -> Change:
     made = Change(keys)
-    made.write("HINCRBY", keys.session("s"), "times", 1)
+    made.write("HINCRBY", key or keys.session("s"), "times", 1)
     return made
 
 
@@ -74,6 +75,34 @@ async def test_a_full_store_refuses_the_whole_change(own: Valkey, store: Partiti
     assert (await store.read(("HGET", keys.session("s"), "times"))).answers == [b"1"]
     own.client().config_set("maxmemory", 0)
     assert isinstance(await store.apply(change(keys)), Applied)
+
+
+async def test_a_store_with_too_few_replicas_refuses_the_change_and_answers_reads(
+    own: Valkey, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    await store.apply(change(keys))
+    own.client().config_set("min-replicas-to-write", 1)
+    with pytest.raises(StoreUnavailable):
+        await store.apply(change(keys))
+    with pytest.raises(StoreUnavailable):
+        await store.note_unembedded(keys.partition)
+    own.client().config_set("min-replicas-to-write", 0)
+    assert (await store.read(("HGET", keys.session("s"), "times"))).answers == [b"1"]
+
+
+async def test_our_own_mistakes_are_not_taken_for_an_outage(
+    own: Valkey, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    for key in (keys.meta, SCOPES):
+        own.client().set(key, "neither a hash nor a set")
+    mistaken: tuple[Callable[[], Awaitable[object]], ...] = (
+        lambda: store.read(("HGET", keys.meta, "n")),
+        lambda: store.apply(change(keys, keys.meta)),
+        store.scopes,
+    )
+    for call in mistaken:
+        with pytest.raises(ResponseError):
+            await call()
 
 
 class Switch:
