@@ -11,16 +11,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from google.protobuf.message import DecodeError
+
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import LATEST
 from remembrancer.model.ids import RetrievalRef, SessionRef, new_token
 from remembrancer.model.task_context import to_json
 from remembrancer.store.change import Change, StoreTime
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
+from remembrancer.store.reader import N_DIGITS
 from remembrancer.v1 import session_pb2
 
 CONTINUITY_MS: Final = 90 * 86_400_000
 """How long a continuity id is good for after its last use."""
+
+MOST_RETRIEVALS: Final = 2**31 - 1
+"""What answers can tell; no session comes near it."""
 
 _LISTING: Final = re.compile(r"([0-9]{15})-([a-z2-7]{16})")
 _FIELDS: Final = ("info", "state", "active", "ctx", "count", "outcome", "episode", "procedure")
@@ -79,27 +86,11 @@ def session_reads(ref: SessionRef) -> Read:
 
 
 def session_from(ref: SessionRef, answer: list[bytes | None], now_ms: int, retention: Retention) -> Session | None:
-    """Return the session from what `session_reads` brought; None when there is none."""
-    raw = dict(zip(_FIELDS, answer, strict=True))
-    info, state, active = raw["info"], raw["state"], raw["active"]
-    if info is None or state is None or active is None:
+    """Return the session from what `session_reads` brought; None when there is none, or when it is not understood."""
+    try:
+        return _session(ref, dict(zip(_FIELDS, answer, strict=True)), now_ms, retention)
+    except (DecodeError, ValueError):
         return None
-    stored = StoredState(state.decode())
-    if stored is StoredState.OPEN and now_ms - int(active) > retention.idle_ms:
-        stored = StoredState.EXPIRED
-    outcome, context = raw["outcome"], raw["ctx"]
-    return Session(
-        ref=ref,
-        info=store_pb2.SessionInfo.FromString(info),
-        state=stored,
-        active_ms=int(active),
-        context=json.loads(context) if context else {},
-        count=int(raw["count"] or 0),
-        outcome=store_pb2.SessionOutcome.FromString(outcome) if outcome is not None else None,
-        episode=int(raw["episode"] or 0),
-        procedure=int(raw["procedure"] or 0),
-        raw=raw,
-    )
 
 
 def open_session(change: Change, ref: SessionRef, info: store_pb2.SessionInfo, context: dict[str, Any]) -> None:
@@ -159,6 +150,39 @@ def listed(partition: str, entry: str) -> tuple[SessionRef, int] | None:
     """Return a session and when it was opened, in ms, from its entry in a list; None when it is none."""
     match = _LISTING.fullmatch(entry)
     return (SessionRef(partition, match[2]), int(match[1])) if match else None
+
+
+def _session(ref: SessionRef, raw: dict[str, bytes | None], now_ms: int, retention: Retention) -> Session | None:
+    """Return the session; None when there is none. Errors: DecodeError and ValueError when it is damaged."""
+    info, state = raw["info"], raw["state"]
+    if info is None or state is None or raw["active"] is None:
+        return None
+    stored, active_ms = StoredState(state.decode()), _number(raw["active"], LATEST * 1000)
+    if stored is StoredState.OPEN and now_ms - active_ms > retention.idle_ms:
+        stored = StoredState.EXPIRED
+    context = json.loads(raw["ctx"] or b"{}")
+    if not isinstance(context, dict):
+        raise ValueError("the task context is no object")
+    outcome = raw["outcome"]
+    return Session(
+        ref=ref,
+        info=store_pb2.SessionInfo.FromString(info),
+        state=stored,
+        active_ms=active_ms,
+        context=context,
+        count=_number(raw["count"], MOST_RETRIEVALS),
+        outcome=store_pb2.SessionOutcome.FromString(outcome) if outcome is not None else None,
+        episode=_number(raw["episode"]),
+        procedure=_number(raw["procedure"]),
+        raw=raw,
+    )
+
+
+def _number(raw: bytes | None, most: int = 10**N_DIGITS) -> int:
+    number = int(raw or b"0")
+    if not 0 <= number <= most:
+        raise ValueError("the number is out of its range")
+    return number
 
 
 def _keep(change: Change, ref: SessionRef, caller: str, ms: int, retention: Retention) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remembrancer.client import Client, InvalidArgument
+from remembrancer.client import Client, InvalidArgument, NotFound
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.v1 import session_pb2
 from tests.integration.sessions.conftest import DAY_MS, Age, keys_of
@@ -72,6 +72,36 @@ def test_a_summary_says_where_a_session_stands(client: Client, scope: str, open_
     assert pages(client, scope, 50, ["expired"]) == [[idle.session_id]]
     assert pages(client, scope, 50, ["abandoned", "committed"]) == [[gone.session_id, done.session_id]]
     assert pages(client, scope, 1, ["open"])[0] == [open_one.session_id]
+
+
+def test_a_damaged_session_is_passed_over_and_the_others_are_listed(
+    client: Client, scope: str, open_session: OpenSession, stored: Any
+) -> None:
+    noise = {
+        "info": (b"\xff\xff\xff not a session",),
+        "state": (b"\xff", b"asleep"),
+        "active": (b"lately", b"-1", str(10**18).encode()),
+        "ctx": (b"{", b"[]", b"\xff"),
+        "count": (b"many", str(2**31).encode()),
+        "outcome": (b"\xff\xff\xff",),
+        "episode": (b"ep_1",),
+        "procedure": (b"1.5",),
+    }
+    before = open_session()
+    damaged = open_session()
+    after = open_session()
+    keys, ref = keys_of(damaged.session_id)
+    key = keys.session(ref.ledger)
+    whole = stored.hgetall(key)
+    for field, values in noise.items():
+        for value in values:
+            stored.hset(key, field, value)
+            assert pages(client, scope, 50) == [[after.session_id, before.session_id]], (field, value)
+            with pytest.raises(NotFound):
+                client.get_session(damaged.session_id, scope=scope)
+            stored.delete(key)
+            stored.hset(key, mapping=whole)
+    assert pages(client, scope, 50) == [[after.session_id, damaged.session_id, before.session_id]]
 
 
 def test_a_filter_looks_through_pages_of_others(
