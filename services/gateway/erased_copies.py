@@ -9,6 +9,7 @@ from remembrancer.model.erasure import without_labels, without_words
 from remembrancer.model.ids import parse_record
 from remembrancer.model.ledger import target_of
 from remembrancer.store.change import Change
+from remembrancer.store.fields import field_reads, field_values
 from remembrancer.store.keys import PartitionKeys
 from services.gateway.erased_sessions import scrub_all_words
 from services.gateway.parts import Parts
@@ -56,7 +57,8 @@ async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str
     if not numbers:
         return set()
     names = list(numbers)
-    raws = (await parts.store.read(("HMGET", keys.records, *(str(numbers[name]) for name in names)))).answers[0]
+    reads = field_reads(keys.records, [numbers[name] for name in names])
+    raws = field_values((await parts.store.read(*reads)).answers)
     return {name for name, raw in zip(names, raws, strict=True) if raw is None}
 
 

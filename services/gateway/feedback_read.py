@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import islice
 
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
 from remembrancer.model.ids import RetrievalRef, SessionRef, parse_record
+from remembrancer.store.fields import field_reads, field_values
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.store.sessions import Session, session_from, session_reads
 from remembrancer.v1 import session_pb2
 from services.gateway.parts import Parts
 from services.gateway.replay import RequestMemory
-
-FIELDS: Final = 1000
-"""Fields asked for by one command; the store's scripting library takes some thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +117,13 @@ async def _records(
     """Return which exposed records are there, what was learned of them, and the records named, at one moment."""
     if not exposed:
         return set(), {}, {}
-    learned, records = _fields(keys.learned, exposed), _fields(keys.records, named)
+    learned, records = field_reads(keys.learned, exposed), field_reads(keys.records, named)
     there: list[Read] = [("HEXISTS", keys.records, str(n)) for n in exposed]
     snapshot = await parts.store.read(*learned, *records, *there)
     answers = iter(snapshot.answers)
-    known = [value for _ in learned for value in next(answers)]
-    texts = [value for _ in records for value in next(answers)]
+    known, texts = (field_values(islice(answers, len(reads))) for reads in (learned, records))
     return (
         {n for n, found in zip(exposed, answers, strict=True) if found},
         dict(zip(exposed, known, strict=True)),
         dict(zip(named, texts, strict=True)),
     )
-
-
-def _fields(key: str, ns: Sequence[int]) -> list[Read]:
-    return [("HMGET", key, *map(str, ns[i : i + FIELDS])) for i in range(0, len(ns), FIELDS)]

@@ -9,7 +9,16 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
-from remembrancer.client import Client, ClientError, FeedbackIncompleteError, InvalidArgument, calls, memory, turn
+from remembrancer.client import (
+    Client,
+    ClientError,
+    FeedbackIncompleteError,
+    InvalidArgument,
+    calls,
+    memory,
+    memory_feedback,
+    turn,
+)
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.v1 import common_pb2, errors_pb2, recall_pb2, session_pb2
 from tests.gateway import Service
@@ -283,3 +292,18 @@ def test_a_commit_counts_records_written_until_the_very_end(
         keys, _ = keys_of(session.session_id)
         record = store_pb2.Record.FromString(stored.hget(keys.records, done.episode_id[3:]))
         assert [f"sch_{n}" for n in record.members] == acknowledged
+
+
+def test_a_session_may_have_used_and_assessed_more_than_one_command_reads(
+    client: Client, session: Session, stored: Any
+) -> None:
+    """A long session exposes some ten thousand procedures and memories: it can be committed and its traces erased."""
+    session.cover(session.opening.retrieval_id)
+    keys, ref = keys_of(session.session_id)
+    many = range(10**6, 10**6 + 10_000)
+    stored.sadd(keys.used_procedures(ref.ledger), *many)
+    rows = [store_pb2.FeedbackRow(memory=memory_feedback(f"sch_{n}", "used", reason="a word")) for n in many]
+    stored.hset(keys.ledger(ref.ledger), "f:aaaaaaaaaaaaaaaa", store_pb2.FeedbackLog(rows=rows).SerializeToString())
+    done = commit(session)
+    assert client.forget(done.episode_id, scope=session.scope).forgotten == 1
+    assert b"a word" not in stored.hget(keys.ledger(ref.ledger), "f:aaaaaaaaaaaaaaaa")
