@@ -50,7 +50,8 @@ def connect(url: str, *, cluster: bool = False) -> Any:
         retry=once,
         maint_notifications_config=quiet,
     )
-    return _Single(connection_pool=pool)
+    # Made this way, `aclose` closes the pool, too.
+    return _Single.from_pool(pool)
 
 
 class _Single(Redis):

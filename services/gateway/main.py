@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import grpc
 import structlog
+from redis.exceptions import RedisError
 
 from remembrancer.model import probable_answer_coefficients
 from remembrancer.runtime.channels import open_channel
@@ -42,6 +46,9 @@ WRITE_SECONDS = 60.0
 CONNECTION_AGE = 300.0
 """Seconds a caller's connection lives, so that new gateways get their share."""
 
+CLOSE_SECONDS = 1.0
+"""The longest wait at the stop for a store that does not take what was sent to it."""
+
 WRITES = (
     "/remembrancer.v1.SessionService/Activate",
     "/remembrancer.v1.SessionService/Feedback",
@@ -66,8 +73,11 @@ def main() -> None:
 
 
 async def _serve(settings: GatewaySettings) -> None:
-    parts = build(settings)
+    async with opened(settings) as parts:
+        await _serve_parts(parts, settings)
 
+
+async def _serve_parts(parts: Parts, settings: GatewaySettings) -> None:
     def register(server: grpc.aio.Server) -> None:
         session_pb2_grpc.add_SessionServiceServicer_to_server(SessionServicer(parts), server)
         recall_pb2_grpc.add_RecallServiceServicer_to_server(RecallServicer(parts), server)
@@ -98,16 +108,33 @@ async def _serve(settings: GatewaySettings) -> None:
     )
 
 
-def build(settings: GatewaySettings) -> Parts:
-    """Build the gateway's parts; nothing connects before it is used."""
-    token = settings.worker_token
-    redis = connect(settings.store_url, cluster=settings.store_cluster)
+@asynccontextmanager
+async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
+    """Yield the gateway's parts; nothing connects before it is used, and every connection is closed after."""
+    async with AsyncExitStack() as connections:
+        # Closed last: what a worker's answer is waited for goes on to the store.
+        redis = connect(settings.store_url, cluster=settings.store_cluster)
+        connections.push_async_callback(_close_store, redis)
+
+        def channel(target: str) -> grpc.aio.Channel:
+            made = open_channel(target, settings.worker_token)
+            connections.push_async_callback(made.close, None)
+            return made
+
+        yield _compose(settings, redis, channel)
+
+
+async def _close_store(redis: Any) -> None:
+    with suppress(RedisError, OSError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await redis.aclose()
+
+
+def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grpc.aio.Channel]) -> Parts:
     store = PartitionStore(redis)
-    encoder = Encoder(
-        [open_channel(target, token) for target in targets(settings.encoder_targets)], store.current_model
-    )
+    encoder = Encoder([channel(target) for target in targets(settings.encoder_targets)], store.current_model)
     tiers = {
-        tier: TierWorkers(name, [(target, open_channel(target, token)) for target in targets(listed)])
+        tier: TierWorkers(name, [(target, channel(target)) for target in targets(listed)])
         for tier, name, listed in (
             (common_pb2.TIER_ACTIVE, "active", settings.active_targets),
             (common_pb2.TIER_DEEP, "deep", settings.deep_targets),
