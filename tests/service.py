@@ -76,6 +76,11 @@ def found_by(answer: recall_pb2.RecallResponse, content: str) -> set[int]:
     return {tier for hit in hits(answer) if hit.content == content for tier in hit.found_by}
 
 
+def unreadable(answer: recall_pb2.RecallResponse) -> bool:
+    """Return whether the answer says that the model cannot read the query, so that words alone were searched."""
+    return common_pb2.WARNING_CODE_UNREADABLE_TEXT in {warning.code for warning in answer.warnings}
+
+
 OPERATING_CONTEXT = "operating-context.json"
 """File in the data folder that gives agents their default project; there is none unless a test writes it."""
 

@@ -76,7 +76,9 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
     """Wait until a service that somebody else started is ready, and say where it is."""
     if gateway_port and not state.gateway.endswith(f":{gateway_port}"):
         stop = escape(typed("down", folder))
-        _print(console, f"[bold red]Remembrancer runs at {state.gateway} already,[/] not on port {gateway_port}.")
+        _print(
+            console, f"[bold red]Remembrancer runs at {escape(state.gateway)} already,[/] not on port {gateway_port}."
+        )
         _print(console, f"Stop it first: {stop}")
         raise typer.Exit(EXIT_USAGE)
     with StartProgress(console) as progress:
@@ -88,7 +90,7 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
     if state.phase is not Phase.READY or not state.alive():
         _say_failed(console, folder, state)
         raise typer.Exit(EXIT_FAILED)
-    _print(console, f"Remembrancer is running already: [bold]{state.gateway}[/]")
+    _print(console, f"Remembrancer is running already: [bold]{escape(state.gateway)}[/]")
     _say_usage(console, folder)
 
 
@@ -189,7 +191,7 @@ def _await(process: subprocess.Popen[bytes], folder: DataFolder, progress: Start
 
 
 def _say_ready(console: Console, address: str, folder: DataFolder) -> None:
-    _print(console, f"[bold green]Remembrancer is ready:[/] [bold]{address}[/]")
+    _print(console, f"[bold green]Remembrancer is ready:[/] [bold]{escape(address)}[/]")
     _say_usage(console, folder)
 
 

@@ -1,9 +1,10 @@
 """Index terms of a text.
 
-English words are stemmed (Snowball), stop words are left out. Punctuation is stripped at the edges of a word only; a
+Words are stemmed (Snowball): those in Latin script as English, of which stop words are left out, others by their
+script. Punctuation is stripped at the edges of a word only; a
 word with punctuation inside, such as `CVE-2024-3094` or `my_repo`, gives its parts and is kept whole as well. Scripts
 written without spaces between words, and Korean, give characters and pairs of characters, so that any part of a text
-is found from one character on.
+is found from one character on. Emoji are terms.
 """
 
 from __future__ import annotations
@@ -33,8 +34,23 @@ LETTER = rf"(?:(?![{UNSPACED}])[^\W_]|[\u0300-\u036f\u0900-\u0dff])"
 INNER = r"(?:://|_+|[-.:/@+#&'])"
 """What may stand inside a word."""
 
-_TOKEN = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|(?P<word>(?<!_)_*+{LETTER}+(?:{INNER}{LETTER}+)*)")
+EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+"""Character ranges of pictures, skin tones apart, as the inside of a regular expression's brackets."""
+
+_TOKEN = re.compile(
+    rf"(?P<picture>[{EMOJI}])|(?P<unspaced>[{UNSPACED}]+)|(?P<word>(?<!_)_*+{LETTER}+(?:{INNER}{LETTER}+)*)"
+)
 _PART = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
+_STEMMERS = (
+    ("\u0370", "\u03ff", "greek"),
+    ("\u0400", "\u052f", "russian"),
+    ("\u0530", "\u058f", "armenian"),
+    ("\u0600", "\u06ff", "arabic"),
+    ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)
+"""By the first letter of a word, from and to: the stemmer of the script's most written language; else English."""
+
 _APOSTROPHES = str.maketrans("’ʼ＇", "'''")
 
 MAX_TERM = 128
@@ -48,15 +64,31 @@ def normalise(text: str) -> str:
 
 def terms_of(text: str) -> list[str]:
     """Return the index terms of a text in order, repeated as often as they occur."""
-    # A stemmer is cheap to make (half a microsecond) and must not be shared between threads.
-    stem = Stemmer.Stemmer("english", 0).stemWord
+    stem = _Stems().of
     found: list[str] = []
     for match in _TOKEN.finditer(normalise(text)):
-        if match["unspaced"]:
+        if match["picture"]:
+            found.append(match["picture"])
+        elif match["unspaced"]:
             found.extend(_characters(match["unspaced"]))
         else:
             found.extend(term[:MAX_TERM] for term in _word(match["word"].lstrip("_"), stem))
     return found
+
+
+class _Stems:
+    """Stems words. A stemmer is cheap to make (half a microsecond) and must not be shared between threads."""
+
+    def __init__(self) -> None:
+        self._english = Stemmer.Stemmer("english", 0).stemWord
+
+    def of(self, word: str) -> str:
+        stem = self._english
+        if not word.isascii():
+            names = [name for first, last, name in _STEMMERS if first <= word[0] <= last]
+            stem = Stemmer.Stemmer(names[0], 0).stemWord if names else stem
+        # Some stemmers leave nothing of short words.
+        return stem(word) or word
 
 
 def _characters(run: str) -> Iterator[str]:

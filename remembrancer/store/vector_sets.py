@@ -42,16 +42,17 @@ class VectorSets:
         change.require_same("vector sets", meta, SETTLED, self.settled)
         change.require_same("vector sets", meta, FILLING, self.filling)
 
-    def put(self, change: Change, n: int | Allocated, vectors: bytes, model_id: str) -> None:
-        """Add the writes for a record's vectors, b"" = none; the change must `require` the sets.
+    def put(self, change: Change, n: int | Allocated, vectors: bytes | None, model_id: str) -> None:
+        """Add the writes for a record's vectors; the change must `require` the sets.
 
-        In every other set what the record had goes, and the record waits for its vectors: in `unembedded` for those of
-        the current model, in `behind` for those that are being filled in.
+        `vectors` is None when `model_id` did not make any yet, b"" when it can make none. In every other set what the
+        record had goes, and the record waits for its vectors: in `unembedded` for those of the current model, in
+        `behind` for those that are being filled in.
         """
         keys = change.keys
-        made = model_id if vectors else ""
+        made = model_id if vectors is not None else ""
         for model in self.models():
-            if model == made:
+            if vectors and model == made:
                 change.write("HSET", keys.vectors(model), n, vectors)
             else:
                 change.write("HDEL", keys.vectors(model), n)

@@ -271,6 +271,10 @@ class _WarningCodeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WarningCo
     """A tenant recall named a session_id: it was ignored."""
     WARNING_CODE_OPERATING_CONTEXT_UNMAPPED: _WarningCode.ValueType  # 3
     """`@auto` found no default project for this agent: the global pool was searched, or written to."""
+    WARNING_CODE_UNREADABLE_TEXT: _WarningCode.ValueType  # 4
+    """The encoder's model cannot read the query, or a text that was written: words alone match it. The default model
+    reads Latin script and no words of more than 100 characters; multilingual-e5-small reads about a hundred languages.
+    """
 
 class WarningCode(_WarningCode, metaclass=_WarningCodeEnumTypeWrapper):
     """WarningCode enumerates the warnings. Clients must tolerate numbers they do not know."""
@@ -283,6 +287,10 @@ WARNING_CODE_SESSION_ID_IGNORED: WarningCode.ValueType  # 2
 """A tenant recall named a session_id: it was ignored."""
 WARNING_CODE_OPERATING_CONTEXT_UNMAPPED: WarningCode.ValueType  # 3
 """`@auto` found no default project for this agent: the global pool was searched, or written to."""
+WARNING_CODE_UNREADABLE_TEXT: WarningCode.ValueType  # 4
+"""The encoder's model cannot read the query, or a text that was written: words alone match it. The default model
+reads Latin script and no words of more than 100 characters; multilingual-e5-small reads about a hundred languages.
+"""
 Global___WarningCode: _TypeAlias = WarningCode  # noqa: Y015
 
 @_typing.final

@@ -97,7 +97,7 @@ class UpdateMemoryResponse(_message.Message):
     changed: _builtins.bool
     """Whether anything differs from before."""
     embedded: _builtins.bool
-    """Whether it can be found by meaning already; false while the encoder is down."""
+    """Whether it can be found by meaning already; false while the encoder is down. See WriteResult."""
     def __init__(
         self,
         *,

@@ -189,7 +189,8 @@ class WriteResult(_message.Message):
     """Whether it was made or found."""
     embedded: _builtins.bool
     """Whether it can be found by meaning already. False while the encoder is down: then it is found by words at once and
-    by meaning as soon as the encoder is back.
+    by meaning as soon as the encoder is back. True as well of a text that the encoder's model cannot read, for
+    which nothing is left to wait: the answer then has the warning UNREADABLE_TEXT.
     """
     resolved_project_id: _builtins.str
     """The project that `@auto` was resolved to; unset when it was not asked for."""

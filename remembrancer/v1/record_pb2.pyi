@@ -87,7 +87,7 @@ class MemoryRecord(_message.Message):
     recall_count: _builtins.int
     """How often recalls returned it. It never influences ranking, and a count that failed is not made up for."""
     embedded: _builtins.bool
-    """Whether it can be found by meaning already; false while it waits for the encoder."""
+    """Whether it can be found by meaning already; false while it waits for the encoder. See WriteResult."""
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:
         """Who the memory belongs to."""

@@ -117,7 +117,7 @@ class Closing:
             target = n
         text = texts[record.content]
         put_record(change, target, record, text, model_id, sets)
-        planned.kind, planned.embedded = record.kind, bool(text.vectors)
+        planned.kind, planned.embedded = record.kind, text.vectors is not None
         if isinstance(target, Allocated):
             planned.allocated = target.index
             change.write("HSET", change.keys.session(self._session.ref.ledger), field, target)

@@ -14,6 +14,7 @@ import structlog
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc, store_pb2
 from remembrancer.model.analysis import analyse
 from remembrancer.model.errors import EncoderUnavailable
+from remembrancer.v1 import common_pb2
 
 CHUNK_TEXTS: Final = 16
 CHUNK_CHARACTERS: Final = 32000
@@ -25,12 +26,21 @@ CALL_SECONDS: Final = 8.0
 
 MODEL_SECONDS: Final = 2.0
 
+UNREADABLE_TEXT: Final = common_pb2.Warning(
+    code=common_pb2.WARNING_CODE_UNREADABLE_TEXT,
+    message="the encoder's model cannot read a text of this call, for instance its script; words alone match it",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One text: its vectors (float16, little-endian, windows x dimension; b"" without encoder) and its analysis."""
+    """One text: its vectors and its analysis.
 
-    vectors: bytes
+    `vectors`: float16, little-endian, windows x dimension; b"" when the model cannot read the text, None when there was
+    no encoder to try.
+    """
+
+    vectors: bytes | None
     analysis: store_pb2.Analysis
 
 
@@ -75,7 +85,7 @@ class Encoder:
         except EncoderUnavailable:
             # In a thread, text by text: other calls go on, and a cancelled one stops soon.
             analyses = [await asyncio.to_thread(analyse, text) for _, text in inputs]
-            return EncodedTexts("", 0, [Encoded(b"", analysis) for analysis in analyses])
+            return EncodedTexts("", 0, [Encoded(None, analysis) for analysis in analyses])
 
     async def embed(
         self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float

@@ -149,7 +149,7 @@ async def _put(
         change.write("HSET", keys.records, n, record.SerializeToString())
         vectors = given[n].vectors
         sound = vectors and state.dimension and decode_vectors(vectors, state.dimension)[0] is not None
-        sets.put(change, n, vectors if sound else b"", state.model_id)
+        sets.put(change, n, vectors if sound else None, state.model_id)
         if details[n].HasField("learned"):
             change.write("HSET", keys.learned, n, details[n].learned.SerializeToString())
         if given[n].memory.recall_count:

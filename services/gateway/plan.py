@@ -32,7 +32,7 @@ def plan_recall(
         procedures=[store_pb2.PlannedProcedure(n=p.n, relevance=round(p.relevance, 4)) for p in found.procedures],
         confidence=fusion.confidence((*found.direct, *found.associated)),
         more_available=found.more_available,
-        warnings=warnings,
+        warnings=[*warnings, *found.warnings],
     )
     for tier, error in found.errors.items():
         target = plan.active_tier_error if tier == common_pb2.TIER_ACTIVE else plan.deep_tier_error

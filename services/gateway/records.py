@@ -14,8 +14,8 @@ def put_record(
 ) -> None:
     """Add the writes for a record: new (`n` allocated) or in the place of an older state.
 
-    `model_id` is the model that made the text's vectors, `sets` are those that the change requires. Without vectors of
-    the current model the record waits in `unembedded`, and a vector of its earlier text goes.
+    `model_id` is the model that encoded the text, `sets` are those that the change requires. What the current model did
+    not encode waits in `unembedded`. A vector of its earlier text goes.
     """
     record.analysis.CopyFrom(text.analysis)
     change.write("HSET", change.keys.records, n, record.SerializeToString())

@@ -27,7 +27,7 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import PartitionStore, Read
 from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import common_pb2
-from services.gateway.encoding import Encoded, EncodedTexts, Encoder
+from services.gateway.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts, Encoder
 from services.gateway.fairness import PartitionGate
 from services.gateway.limits import TOO_LITTLE, tier_budget
 from services.gateway.tiers import TierWorkers
@@ -70,6 +70,7 @@ class Found:
     records: dict[int, store_pb2.Record] = field(default_factory=dict)
     learned: dict[int, store_pb2.Learned] = field(default_factory=dict)
     errors: dict[common_pb2.Tier.ValueType, RemembrancerError] = field(default_factory=dict)
+    warnings: list[common_pb2.Warning] = field(default_factory=list)
     any_live: bool = False
     more_available: bool = False
 
@@ -133,7 +134,7 @@ class Searcher:
         Nothing is encoded for the most recent memories.
         """
         if question.recent:
-            return EncodedTexts("", 0, [Encoded(b"", store_pb2.Analysis())])
+            return EncodedTexts("", 0, [Encoded(None, store_pb2.Analysis())])
         inputs = [(without(question.query, question.speakers), question.query)]
         side = cue(dict(question.context))
         if side:
@@ -148,6 +149,8 @@ class Searcher:
         Errors: TiersUnavailable, unless `may_fail`; DeadlinePassed when there was no time for any.
         """
         request = _request(question, encoded)
+        unread = encoded.texts[0].vectors == b""
+        found.warnings = [UNREADABLE_TEXT] if unread else []
         answers = await asyncio.gather(
             *(self._tiers[tier].search(request, seconds) for tier in question.tiers), return_exceptions=True
         )
@@ -155,7 +158,7 @@ class Searcher:
         for tier, answer in zip(question.tiers, answers, strict=True):
             if isinstance(answer, tier_pb2.SearchResponse):
                 responses.append((tier, answer))
-                if answer.words_only:
+                if answer.words_only and not unread:
                     found.errors[tier] = EncoderUnavailable("the query could not be embedded; searched by words only")
             elif isinstance(answer, RemembrancerError):
                 found.errors[tier] = answer

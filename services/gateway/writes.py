@@ -22,7 +22,7 @@ from remembrancer.store.sessions import Session, require_open, session_reads, to
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
 from services.gateway.calls import Call
-from services.gateway.encoding import Encoded, EncodedTexts
+from services.gateway.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
 from services.gateway.parts import Parts
 from services.gateway.records import put_record
 from services.gateway.replay import WRITES_MS, RequestMemory
@@ -195,7 +195,7 @@ async def _encode(parts: Parts, drafts: Sequence[Draft], state: _State, call: Ca
         encoder_pb2.LANE_WRITE,
         call.seconds_left * ENCODE_SHARE,
     )
-    texts = [Encoded(b"", store_pb2.Analysis())] * len(drafts)
+    texts = [Encoded(None, store_pb2.Analysis())] * len(drafts)
     for i, text in zip(wanted, encoded.texts, strict=True):
         texts[i] = text
     return EncodedTexts(encoded.model_id, encoded.dimension, texts)
@@ -226,6 +226,8 @@ def _change(
             plan.items.add(kind=twin.kind, allocated=twin.allocated, embedded=twin.embedded, matched=True)
             continue
         planned = _put(change, draft, text, encoded.model_id, state, sets)
+        if text.vectors == b"" and UNREADABLE_TEXT not in plan.warnings:
+            plan.warnings.append(UNREADABLE_TEXT)
         plan.items.append(planned)
         if draft.duplicate:
             made.setdefault(draft.duplicate, []).append((draft, planned))
@@ -253,7 +255,7 @@ def _put(
         change.write("HINCRBY", keys.speakers, name, 1)
     if state.session is not None:
         change.write("RPUSH", keys.written(state.session.ref.ledger), n)
-    return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=bool(text.vectors))
+    return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=text.vectors is not None)
 
 
 def _dated(draft: store_pb2.Record, state: _State) -> store_pb2.Record:

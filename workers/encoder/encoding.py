@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import numpy as np
-
 from remembrancer.internal.v1 import encoder_pb2
 from remembrancer.model.analysis import analyse
 from workers.encoder.lanes import Lane, Lanes
@@ -42,12 +40,14 @@ class Encoding:
         return results
 
     async def _encode(self, lane: Lane, source: encoder_pb2.EncodeInput, result: encoder_pb2.Encoded) -> None:
-        windows, first = await self._lanes.run(lane, self._begin, lane, source.text)
-        further = [await self._lanes.run(lane, self.model.embed, window) for window in windows[1:]]
-        result.vectors = np.stack([first, *further]).tobytes()
+        windows, vectors = await self._lanes.run(lane, self._begin, lane, source.text)
+        for window in windows[1:]:
+            vectors.append(await self._lanes.run(lane, self.model.embed, window))
+        result.vectors = b"".join(vector.tobytes() for vector in vectors)
         if source.analyse:
             result.analysis.CopyFrom(await self._lanes.run(lane, analyse, source.analyse))
 
-    def _begin(self, lane: Lane, text: str) -> tuple[list[list[int]], Vector]:
+    def _begin(self, lane: Lane, text: str) -> tuple[list[list[int]], list[Vector]]:
+        """Return the windows of a text and the vector of the first, so that a short text takes one turn."""
         windows = self.model.windows(text, query=lane is Lane.QUERY)
-        return windows, self.model.embed(windows[0])
+        return windows, [self.model.embed(window) for window in windows[:1]]

@@ -34,17 +34,17 @@ class Model:
         self.unrelated_cosine = description.unrelated_cosine
         self._prefixes = (description.passage_prefix, description.query_prefix)
         try:
-            self._tokens = Tokens(folder / TOKENIZER, self.window)
+            self._tokens = Tokens(folder / TOKENIZER, self.window, reads_letters=description.reads_letters)
             self._session = ort.InferenceSession(folder / MODEL, _options(), providers=["CPUExecutionProvider"])
         except Exception as error:  # both libraries raise bare Exceptions of their own
             raise StartRefused(f"the encoder in {folder} cannot be loaded: {type(error).__name__}") from error
         self._inputs = {i.name for i in self._session.get_inputs()}
         if not {"input_ids"} <= self._inputs <= {"input_ids", "attention_mask", "token_type_ids"}:
             raise StartRefused(f"the encoder in {folder} wants other inputs than token ids, mask and segments")
-        self.dimension = len(self.embed(self.windows("warm up", query=True)[0]))
+        self.dimension = len(self.embed(self._tokens.probe))
 
     def windows(self, text: str, *, query: bool) -> list[list[int]]:
-        """Return the token ids of each window of a text, 1..32, of a query 1..8."""
+        """Return the token ids of each window of a text, up to 32, of a query up to 8; none of what it cannot read."""
         most = MAX_QUERY_WINDOWS if query else MAX_WINDOWS
         return self._tokens.windows(text, self._prefixes[query], most)
 

@@ -1,7 +1,7 @@
 """A folder with an encoder: `model.onnx`, `tokenizer.json` and, from our own build or the operator, `encoder.json`.
 
 Without `encoder.json` the name is the folder's, the digest that of `model.onnx`, the window what `config.json` allows
-(`max_position_embeddings`, at most 512 tokens), and there are no prefixes.
+(`max_position_embeddings`, at most 512 tokens), there are no prefixes, and all letters count as read.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Description(BaseModel):
     """What is known about an encoder beside its graph.
 
     `window` is in tokens, special ones included; `unrelated_cosine`, below 1, is what texts have that share nothing.
+    `reads_letters`: whether a token of one letter beyond ASCII tells the model anything. One that was trained on
+    English has the letters of other scripts in its vocabulary and spells their words, but has learnt nothing of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
@@ -32,6 +34,7 @@ class Description(BaseModel):
     query_prefix: str = ""
     passage_prefix: str = ""
     unrelated_cosine: float = Field(default=0.0, ge=-1, lt=1)
+    reads_letters: bool = True
 
     def write(self, folder: Path) -> None:
         """Write it beside the model."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 MAX_WINDOWS = 32
 """Windows of one text; a longer one is sampled evenly, its beginning and its end included."""
@@ -15,7 +18,7 @@ OVERLAP = 8
 """Neighbouring windows share one part in so many, so that no sentence is only ever seen cut."""
 
 
-def cut(tokens: Sequence[int], size: int, most: int = MAX_WINDOWS) -> list[Sequence[int]]:
+def cut(tokens: Sequence[T], size: int, most: int = MAX_WINDOWS) -> list[Sequence[T]]:
     """Return 1..`most` (>= 2) slices of at most `size` tokens (>= 1); together they cover all tokens if so many can.
 
     The last one ends with the last token. No tokens make one empty window.

@@ -19,7 +19,7 @@ CHUNK: Final = 16
 """Records embedded together, and written in one change."""
 
 Embed = Callable[[Sequence[str]], Awaitable[list[bytes]]]
-"""Returns the vectors of each text, as the store holds them."""
+"""Returns the vectors of each text, as the store holds them; b"" of one that the model cannot read."""
 
 
 class Filling:
@@ -139,7 +139,8 @@ class Filling:
             # One that is gone or cannot be read has no text.
             change.write("SREM", keys.behind, name)
         for name in done:
-            change.write("HSET", keys.vectors(self._model_id), name, vectors[name])
+            if vectors[name]:
+                change.write("HSET", keys.vectors(self._model_id), name, vectors[name])
             if sets.current == self._model_id:
                 change.write("SREM", keys.unembedded, name)
                 change.announce(FeedOp.RECORD, int(name))

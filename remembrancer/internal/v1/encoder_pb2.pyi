@@ -143,7 +143,9 @@ class Encoded(_message.Message):
     VECTORS_FIELD_NUMBER: _builtins.int
     ANALYSIS_FIELD_NUMBER: _builtins.int
     vectors: _builtins.bytes
-    """float16, little-endian, windows x dimension, each window of unit length; 1..32 windows, 1..8 of a query."""
+    """float16, little-endian, windows x dimension, each window of unit length; up to 32 windows, of a query up to 8.
+    Empty when the model cannot read the text.
+    """
     @_builtins.property
     def analysis(self) -> _store_pb2.Analysis:
         """Unset when no analysis was asked for."""

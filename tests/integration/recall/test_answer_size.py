@@ -36,7 +36,7 @@ def test_d16_g8_the_largest_answer_fits_and_the_best_hits_keep_what_they_may(
         _procedure(client, open_session(axes=own), scope, n)
     session = open_session(axes=own)
     answer = session.recall(
-        f"Ottilie {WIDE}",
+        f"Ottilie ladder {WIDE}",
         "deep",
         top_k=50,
         evidence="full",
@@ -55,7 +55,7 @@ def test_d16_g8_the_largest_answer_fits_and_the_best_hits_keep_what_they_may(
 
 
 def _procedure(client: Client, session: object, scope: str, number: int) -> None:
-    steps = [recall_pb2.ProcedureStep(summary=wide(1000, f"Ottilie {n}")) for n in range(64)]
+    steps = [recall_pb2.ProcedureStep(summary=wide(1000, f"Ottilie {n}, ladder ")) for n in range(64)]
     session_id = session.session_id  # type: ignore[attr-defined]
     opening = session.opening  # type: ignore[attr-defined]
     unused = [procedure_feedback(p.procedure_id, "not_used") for p in opening.procedures]

@@ -11,7 +11,7 @@ from bench import statements
 from remembrancer.client import Client, memory, memory_feedback, tenant, turn
 from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.v1 import common_pb2, recall_pb2
-from tests.service import OpenSession, contents, hits
+from tests.service import OpenSession, contents, hits, unreadable
 
 KNOWN = statements.load()
 TEXTS = [statement for statement, _ in KNOWN.pairs]
@@ -44,7 +44,7 @@ def test_s32_d18_d19_an_off_topic_query_scores_low_on_any_store(
 ) -> None:
     for query in KNOWN.off_topic:
         answer = client.recall(query, scope=store(size), mode=mode)
-        assert hits(answer), "without a floor the nearest come, whatever their relevance"
+        assert hits(answer) or unreadable(answer), "without a floor the nearest come, whatever their relevance"
         assert all(hit.relevance < RELEVANCE_FLOOR for hit in hits(answer)), query
         assert answer.confidence < 0.6
     assert hits(client.recall(KNOWN.off_topic[0], scope=store(size), mode=mode, min_score=0.3)) == []

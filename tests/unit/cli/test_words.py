@@ -18,15 +18,17 @@ import typer
 from rich.console import Console
 
 from remembrancer.cli import up as up_module
-from remembrancer.cli.display import show_failure
+from remembrancer.cli.display import StartProgress, show_failure
 from remembrancer.cli.down import down
 from remembrancer.cli.hints import program, typed
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.settings_check import variables
 from remembrancer.cli.local.state import Phase, RoleState, State, write_state
+from remembrancer.cli.memories import look
 from remembrancer.cli.status import status
 from remembrancer.cli.up import USUAL_PORT, up, usual_port
+from remembrancer.v1 import listing_pb2, recall_pb2, record_pb2
 from tests.valkey import until
 
 
@@ -140,6 +142,34 @@ def test_a_failure_is_shown_as_it_is() -> None:
     console, shown = narrow()
     show_failure(console, "the settings are refused: REMEMBRANCER_X='[red]': no", "", "logs")
     assert "REMEMBRANCER_X='[red]': no" in shown.getvalue()
+
+
+def test_what_a_start_shows_is_no_markup(folder: DataFolder) -> None:
+    console, shown = Console(file=(file := io.StringIO()), width=200), file
+    with StartProgress(console) as progress:
+        progress.update(running(Phase.READY, "[/]:1"))
+    show_failure(console, "[/failure]", "[/tail]", "[/logs]")
+    write_state(folder, running(Phase.READY, "[/gateway]:2"))
+    up(console, folder.root, None, foreground=False)
+    for text in ("[/]:1", "[/failure]", "[/tail]", "[/logs]", "running already: [/gateway]:2"):
+        assert text in shown.getvalue()
+
+
+def test_memories_and_errors_are_no_markup(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    hit = recall_pb2.Hit(memory_id="[i]", content="[/content]", name="[/name]")
+    answer = recall_pb2.RecallResponse(hits=recall_pb2.Hits(observations=[hit]))
+    answer.deep_tier_error.message = "[/error]"
+    answer.warnings.add(message="[/warning]")
+    memories = [record_pb2.MemoryRecord(memory_id="[u]", content="[/text]", role="[/role]")]
+    client = Mock()
+    client.recall.return_value = answer
+    client.list_memories.return_value = listing_pb2.ListMemoriesResponse(memories=memories)
+    look.recall(client, "org:x", "?", "deep", 5, None, {}, as_json=False)
+    look.recent(client, "org:x", 5, {}, as_json=False)
+    shown = capsys.readouterr().out
+    for text in ("[i]", "[/content]", "[/name]", "part: [/error]", "[/warning]", "[u]", "[/text]", "[/role]"):
+        assert text in shown
 
 
 def test_the_settings_of_all_processes_are_known() -> None:

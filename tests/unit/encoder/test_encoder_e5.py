@@ -52,3 +52,10 @@ def test_special_tokens_in_a_text_are_plain_text(e5: Model, text: str) -> None:
     (window,) = e5.windows(text, query=False)
     assert (window[0], window[-1]) == (0, 2)
     assert not CONTROL & set(window[1:-1])
+
+
+@pytest.mark.parametrize(
+    "text", ["แมวของฉันชื่อพิกเซล", "የድመቴ ስም ፒክስል ነው", "Мою кошку зовут Пиксель", "我的猫叫像素", "猫", "ж", "🚀"]
+)
+def test_it_reads_scripts_beyond_latin(e5: Model, text: str) -> None:
+    assert len(e5.windows(text, query=False)) == 1

@@ -45,12 +45,61 @@ def test_related_sentences_are_near_and_unrelated_ones_are_not(
     assert lowest < cosine(model, left, right) < highest
 
 
-@pytest.mark.parametrize("text", ["", " ", "\u200b", "\x00", "[MASK]", "</s>", "<|endoftext|>", "🙂", "の" * 400])
+@pytest.mark.parametrize("text", ["[MASK]", "</s>", "<|endoftext|>", "???", "7", "a b c", "x y " * 999, "🙂 I am glad"])
 def test_every_text_has_a_finite_vector_of_unit_length(model: Model, text: str) -> None:
-    for window in model.windows(text, query=True):
+    windows = model.windows(text, query=True)
+    assert windows
+    for window in windows:
         found = model.embed(window).astype(np.float32)
         assert np.isfinite(found).all()
         assert np.linalg.norm(found) == pytest.approx(1, abs=2e-3)
+
+
+READ = [
+    "Meine Katze heißt Pixel, wir liefern freitags aus.",
+    "Con mèo của tôi tên là Pixel",
+    "Wdrażamy w piątki; żółć gęślą jaźń",
+    "Kedimin adı Piksel, ışıkları söndürdüm",
+    "Þetta er öðruvísi",
+    "Drinks tonight 🍸👩‍👩‍👧‍👦🇯🇵",
+    "密钥sk-ABC123在这里",
+    "5f3c9a1e-77b2-4d0e",
+]
+UNREAD = [
+    "แมวของฉันชื่อพิกเซล",
+    "የድመቴ ስም ፒክስል ነው",
+    "Мою кошку зовут Пиксель",
+    "قطتي اسمها بيكسل",
+    "לחתול שלי קוראים פיקסל",
+    "Η γάτα μου λέγεται Πίξελ",
+    "मेरी बिल्ली का नाम पिक्सेल है",
+    "我的猫叫像素",
+    "私の猫の名前はピクセルです",
+    "내 고양이 이름은 픽셀이야",
+    "என் பூனையின் பெயர் பிக்சல்",
+    "ჩემს კატას პიქსელი ჰქვია",
+    "🚀",
+    "の" * 400,
+    "x" * 4000,
+    "",
+    "\u200b",
+]
+
+
+@pytest.mark.parametrize("text", READ)
+def test_texts_in_latin_script_are_read(model: Model, text: str) -> None:
+    assert len(model.windows(text, query=False)) == 1
+
+
+@pytest.mark.parametrize("text", UNREAD)
+def test_scripts_that_the_model_never_learnt_have_no_windows(model: Model, text: str) -> None:
+    assert model.windows(text, query=False) == []
+
+
+def test_of_a_text_in_two_scripts_the_readable_windows_are_left(model: Model) -> None:
+    english, thai = "The deployment failed on Friday. " * 60, "แมวของฉันชื่อพิกเซล " * 400
+    alone, both = model.windows(english, query=False), model.windows(english + thai, query=False)
+    assert len(alone) - 1 <= len(both) <= len(alone) + 1
 
 
 @settings(max_examples=50, deadline=None)

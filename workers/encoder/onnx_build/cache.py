@@ -14,7 +14,7 @@ from workers.encoder.model_folder import DESCRIPTION, MODEL, TOKENIZER, Descript
 from workers.encoder.onnx_build.cpu import needs_reduced_range
 from workers.encoder.onnx_build.weights import Weights
 
-BUILD = 2
+BUILD = 3
 """Raised whenever the build makes other files from the same weights."""
 
 
@@ -56,6 +56,7 @@ def _build(weights: Weights, folder: Path) -> None:
             query_prefix=weights.query_prefix,
             passage_prefix=weights.passage_prefix,
             unrelated_cosine=weights.unrelated_cosine,
+            reads_letters=weights.reads_letters,
         )
         description.write(building)
         building.chmod(0o755)

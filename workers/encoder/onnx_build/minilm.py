@@ -38,4 +38,5 @@ def weights() -> Weights:
         tokenizer=tokenizer,
         sha256=SHA256,
         window=WINDOW,
+        reads_letters=False,
     )

@@ -32,7 +32,7 @@ class Weights:
     `tensors` are float32 under the names of Hugging Face's BertModel, linear layers as (out, in). `tokenizer` is a
     tokenizer.json. `sha256` is that of the file the weights came in; `window` is the tokens the model was trained for,
     special ones included; the prefixes tell the model a query from a passage; `unrelated_cosine` is the cosine of texts
-    that have nothing in common.
+    that have nothing in common; `reads_letters` is that of `model_folder.Description`.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Weights:
     query_prefix: str = ""
     passage_prefix: str = ""
     unrelated_cosine: float = 0.0
+    reads_letters: bool = True
 
 
 def checked(path: Path, expected: str) -> Path:
