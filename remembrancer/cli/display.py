@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.state import State
@@ -22,8 +23,8 @@ class StartProgress:
         """Take where to show it; without a terminal only the final lines are printed."""
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
-            TextColumn("{task.description:<8}"),
-            TextColumn("[dim]{task.fields[note]}"),
+            TextColumn("{task.description:<8}", markup=False),
+            TextColumn("{task.fields[note]}", style="dim", markup=False),
             TimeElapsedColumn(),
             console=console,
         )
@@ -59,5 +60,5 @@ def show_failure(console: Console, failure: str, log_tail: str, logs: str) -> No
     """Say what failed, with the end of its log."""
     console.print(f"[bold red]The service did not start:[/] {escape(failure)}", highlight=False, soft_wrap=True)
     if log_tail:
-        console.print(Panel(escape(log_tail), title="end of its log", border_style="red"))
+        console.print(Panel(Text(log_tail), title="end of its log", border_style="red"))
     console.print(f"logs: {escape(logs)}", highlight=False, soft_wrap=True)

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
+from rich.text import Text
 
 from remembrancer.v1 import errors_pb2, recall_pb2
 
 
 class Narrator:
-    """Tells the story, and keeps count of what did not show what it should."""
+    """Tells the story, and keeps count of what did not show what it should; every text is shown as it is."""
 
     def __init__(self, console: Console) -> None:
         """Take where to tell it."""
@@ -22,31 +23,33 @@ class Narrator:
     def chapter(self, title: str, text: str) -> None:
         """Begin a chapter."""
         self.console.print()
-        self.console.print(Rule(f"[bold]{title}", align="left"))
-        self.console.print(f"[dim]{text}[/]\n")
+        self.console.print(Rule(Text(title, "bold"), align="left"))
+        self.console.print(Text(f"{text}\n", "dim"))
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, style: str = "") -> None:
         """Say one thing."""
-        self.console.print(text, highlight=False)
+        self.console.print(Text(text, style))
 
     def expect(self, what: str, *, held: bool) -> None:
         """Say whether something held that should."""
-        self.console.print(f"[green]✓[/] {what}" if held else f"[bold red]✗ {what}[/]", highlight=False)
+        self.console.print(Text.assemble(("✓", "green"), " ", what) if held else Text(f"✗ {what}", "bold red"))
         if not held:
             self.failed.append(what)
 
     def hits(self, title: str, hits: Iterable[recall_pb2.Hit]) -> None:
         """Show memories, and for each reached through the graph the path that led there."""
-        table = Table("score", "when", "who", "memory", "id", title=title, title_justify="left", box=None)
+        table = Table(
+            "score", "when", "who", "memory", "id", title=Text(title, "table.title"), title_justify="left", box=None
+        )
         for hit in hits:
             associated = hit.pathway == recall_pb2.PATHWAY_ASSOCIATED
-            text = hit.content + "".join(f"\n[magenta]└ {step}[/]" for step in hit.why)
+            text = Text(hit.content).append("".join(f"\n└ {step}" for step in hit.why), "magenta")
             table.add_row(
                 f"{hit.score:.2f}",
                 f"{hit.occurred_at.ToDatetime():%d %b %Y}",
-                hit.name,
+                Text(hit.name),
                 text,
-                hit.memory_id,
+                Text(hit.memory_id),
                 style="magenta" if associated else "",
             )
         self.console.print(table)
@@ -56,9 +59,9 @@ class Narrator:
         table = Table("retrieval", "not assessed", "such as", box=None)
         for retrieval in detail.retrievals:
             table.add_row(
-                _short(retrieval.retrieval_id),
+                Text(_short(retrieval.retrieval_id)),
                 str(retrieval.outstanding_count),
-                ", ".join(retrieval.outstanding),
+                Text(", ".join(retrieval.outstanding)),
             )
         self.console.print(table)
 

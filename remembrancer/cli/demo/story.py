@@ -124,7 +124,7 @@ class Story:
         try:
             self._commit()
         except FeedbackIncompleteError as refused:
-            self._narrator.say(f"[yellow]{refused}[/]")
+            self._narrator.say(str(refused), "yellow")
             self._narrator.uncovered(refused.feedback_incomplete)
             listed = {retrieval.retrieval_id for retrieval in refused.feedback_incomplete.retrievals}
             self._narrator.expect(
@@ -173,7 +173,7 @@ class Story:
         degraded = self._ask(GRAPH_QUESTION, top_k=3, mode="deep")
         self._narrator.hits(GRAPH_QUESTION, all_hits(degraded))
         error = degraded.deep_tier_error
-        self._narrator.say(f"[yellow]deep_tier_error: {reason_of(error)}: {error.message}[/]")
+        self._narrator.say(f"deep_tier_error: {reason_of(error)}: {error.message}", "yellow")
         self._narrator.expect("the active tier still answers", held=bool(all_hits(degraded)))
         self._narrator.expect(
             "the answer says that the deep tier failed",

@@ -52,7 +52,7 @@ def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, as_j
     table = _table("id", "when", "who", "text")
     for memory in memories:
         when = memory.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
-        table.add_row(memory.memory_id, when, memory.name or memory.role, Text(memory.content))
+        table.add_row(Text(memory.memory_id), when, Text(memory.name or memory.role), Text(memory.content))
     Console().print(table)
 
 
@@ -60,12 +60,12 @@ def _show_answer(answer: recall_pb2.RecallResponse) -> None:
     table = _table("score", "id", "when", "who", "text")
     for hit in sorted([*answer.hits.observations, *answer.hits.turns], key=lambda h: -h.score):
         when = hit.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
-        table.add_row(f"{hit.score:.2f}", hit.memory_id, when, hit.name or hit.role, Text(hit.content))
+        table.add_row(f"{hit.score:.2f}", Text(hit.memory_id), when, Text(hit.name or hit.role), Text(hit.content))
     console = Console()
     console.print(table)
     for tier, field in (("active", "active_tier_error"), ("deep", "deep_tier_error")):
         if answer.HasField(field):  # type: ignore[arg-type]  # one of the two names above
-            console.print(f"[yellow]the {tier} tier failed in whole or part: {getattr(answer, field).message}[/]")
+            console.print(Text(f"the {tier} tier failed in whole or part: {getattr(answer, field).message}", "yellow"))
     for warning in answer.warnings:
         console.print(Text(warning.message, style="yellow"))
 

@@ -145,7 +145,8 @@ def test_a_failure_is_shown_as_it_is() -> None:
 
 
 def test_what_a_start_shows_is_no_markup(folder: DataFolder) -> None:
-    console, shown = Console(file=(file := io.StringIO()), width=200), file
+    shown = io.StringIO()
+    console = Console(file=shown, width=200)
     with StartProgress(console) as progress:
         progress.update(running(Phase.READY, "[/]:1"))
     show_failure(console, "[/failure]", "[/tail]", "[/logs]")
