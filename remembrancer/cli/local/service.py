@@ -39,7 +39,7 @@ class LocalService:
         self._gateway_port = gateway_port
         self._environment = environment
         self._on_state = on_state
-        self._stack = ExitStack()
+        self._held = ExitStack()
         self._write_lock = threading.Lock()
         self._phase = Phase.STARTING
         self.plan: Plan
@@ -52,23 +52,21 @@ class LocalService:
 
     def start(self) -> None:
         """Start all processes and wait until they are ready."""
-        self._stack.enter_context(exclusive(self.folder))
-        try:
+        with ExitStack() as unless_started:
+            unless_started.enter_context(exclusive(self.folder))
             before = read_state(self.folder)
             if before is not None:
                 end_leftovers(before)
             self.plan = make_plan(self.folder, self._gateway_port, self._environment)
             self.supervisor = Supervisor(self.plan, self.folder, self._note)
             self._note()
-            self.supervisor.start()
-        except StartFailed as error:
-            self._phase = Phase.FAILED
-            self._note_if_possible(str(error), error.log_tail)
-            self._stack.close()
-            raise
-        except BaseException:
-            self._stack.close()
-            raise
+            try:
+                self.supervisor.start()
+            except StartFailed as error:
+                self._phase = Phase.FAILED
+                self._note_if_possible(str(error), error.log_tail)
+                raise
+            self._held = unless_started.pop_all()
         self._phase = Phase.READY
         if not self._note_if_possible():
             self.supervisor.tell()
@@ -80,7 +78,7 @@ class LocalService:
         self.supervisor.stop()
         self._phase = Phase.STOPPED
         self._note_if_possible()
-        self._stack.close()
+        self._held.close()
 
     def __enter__(self) -> LocalService:
         """Start."""

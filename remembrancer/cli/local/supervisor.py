@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from subprocess import Popen
 
@@ -77,9 +78,13 @@ class Supervisor:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Check settings, prepare, start everything and wait until it is ready; raise StartFailed with all stopped."""
+        """Check settings, prepare, start everything and wait until it is ready.
+
+        Raise StartFailed when a process does not come up; then, and when the wait is interrupted, all have been stopped.
+        """
         self._thread.start()
-        try:
+        with ExitStack() as unless_started:
+            unless_started.callback(self.stop, grace=2.0)
             self._check()
             self._prepare()
             for roles in START_ORDER:
@@ -87,9 +92,7 @@ class Supervisor:
                     self.start_role(role)
                 for role in roles:
                     self._wait_first_ready(role)
-        except BaseException:
-            self.stop(grace=2.0)
-            raise
+            unless_started.pop_all()
 
     def stop(self, grace: float = GRACE_S) -> None:
         """Stop everything, callers first; what does not end within `grace` seconds is killed."""

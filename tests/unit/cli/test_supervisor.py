@@ -206,6 +206,21 @@ def test_a_process_that_dies_early_fails_the_start_with_its_log(make_small_plan:
     assert identities(supervisor) == {}
 
 
+def test_an_interrupted_start_leaves_nothing_behind(make_small_plan: PlanMaker, folder: DataFolder) -> None:
+    interrupts = f"import os, signal, time; os.kill({os.getpid()}, signal.SIGINT); time.sleep(60)"
+    supervisor = Supervisor(make_small_plan(encoder=[sys.executable, "-c", interrupts]), folder)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            supervisor.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    started = [child for child, _ in supervisor.children().values() if child.starts]
+    assert len(started) >= 2
+    assert not any(child.running for child in started)
+    assert not supervisor.supervising
+
+
 def test_a_refused_setting_fails_the_start_with_its_line_before_anything_runs(
     make_small_plan: PlanMaker, folder: DataFolder
 ) -> None:
