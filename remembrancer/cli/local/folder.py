@@ -10,17 +10,9 @@ from pathlib import Path
 
 def default_data_folder() -> Path:
     """Return `$XDG_DATA_HOME/remembrancer`, by default `~/.local/share/remembrancer`."""
-    return _xdg("XDG_DATA_HOME", ".local/share") / "remembrancer"
-
-
-def default_model_cache() -> Path:
-    """Return `$XDG_CACHE_HOME/remembrancer/models`, by default `~/.cache/remembrancer/models`."""
-    return _xdg("XDG_CACHE_HOME", ".cache") / "remembrancer" / "models"
-
-
-def _xdg(variable: str, fallback: str) -> Path:
-    base = os.environ.get(variable, "")
-    return Path(base) if base.startswith("/") else Path.home() / fallback
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # As the XDG specification has it, a relative one is ignored.
+    return (Path(base) if base.startswith("/") else Path.home() / ".local/share") / "remembrancer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from remembrancer.cli.local.apps import module_command, module_environment
-from remembrancer.cli.local.folder import DataFolder, default_model_cache
+from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import LOOPBACK, free_ports
 from remembrancer.cli.local.store import store_command, store_url
 
@@ -91,11 +90,7 @@ def make_plan(folder: DataFolder, gateway_port: int = 0, extra: Mapping[str, str
         "REMEMBRANCER_STORE_URL": store_url(folder, store_port),
         "REMEMBRANCER_WORKER_TOKEN": folder.secret("worker-token"),
     }
-    cache = inherited.get("REMEMBRANCER_MODEL_CACHE") or os.environ.get("REMEMBRANCER_MODEL_CACHE")
-    model = {
-        "REMEMBRANCER_MODEL_CACHE": str(Path(cache or default_model_cache()).absolute()),
-        "REMEMBRANCER_MODELS_FILE": str(folder.models),
-    }
+    model = {"REMEMBRANCER_MODELS_FILE": str(folder.models)}
     targets = {f"REMEMBRANCER_{role.upper()}_TARGETS": listen[role] for role in MODULES if role != Role.GATEWAY}
     own = {Role.ENCODER: model, Role.GATEWAY: targets}
     store = Process(

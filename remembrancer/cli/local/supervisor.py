@@ -80,7 +80,7 @@ class Supervisor:
     def start(self) -> None:
         """Check settings, prepare, start everything and wait until it is ready.
 
-        Raise StartFailed when a process does not come up; then, and when the wait is interrupted, all have been stopped.
+        Raise StartFailed when a process does not come up. Then, and when it is interrupted, all have been stopped.
         """
         self._thread.start()
         with ExitStack() as unless_started:

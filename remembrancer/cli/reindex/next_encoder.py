@@ -11,7 +11,7 @@ from typing import Final
 
 from remembrancer.cli.local.apps import module_command, module_environment
 from remembrancer.cli.local.child import spawn, tail
-from remembrancer.cli.local.folder import DataFolder, default_model_cache
+from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.plan import MODULES, Command, Role
 from remembrancer.cli.local.ports import LOOPBACK, free_ports
 from remembrancer.cli.local.readiness import is_ready
@@ -37,7 +37,6 @@ def next_encoder(folder: DataFolder, store_url: str, model: str) -> Iterator[str
         "OPS_LISTEN": ops,
         "MODEL": model,
         "NEXT": "true",
-        "MODEL_CACHE": os.environ.get("REMEMBRANCER_MODEL_CACHE") or str(default_model_cache()),
         # The encoder that serves is to have its share.
         "THREADS": os.environ.get("REMEMBRANCER_THREADS") or str(max(1, (os.cpu_count() or 1) // 2)),
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from remembrancer.cli.local.folder import DataFolder, default_data_folder, default_model_cache
+from remembrancer.cli.local.folder import DataFolder, default_data_folder
 from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.ports import free_ports, is_free
 from remembrancer.cli.local.service import end_leftovers
@@ -123,12 +123,12 @@ def test_a_secret_is_made_once_and_kept_from_others(folder: DataFolder) -> None:
     assert folder.root.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_default_folders_follow_the_xdg_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative/paths/do/not/count")
+def test_the_default_folder_follows_the_xdg_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", "/somewhere")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_data_folder() == tmp_path / "remembrancer"
-    assert default_model_cache() == Path("/somewhere/.cache/remembrancer/models")
+    monkeypatch.setenv("XDG_DATA_HOME", "relative/paths/do/not/count")
+    assert default_data_folder() == Path("/somewhere/.local/share/remembrancer")
 
 
 def test_free_ports_are_distinct_and_free() -> None:
