@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf import message_factory, struct_pb2, timestamp_pb2
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from remembrancer.client.enums import EnumLike, number_of
+from remembrancer.client.enums import number_of
 from remembrancer.v1 import common_pb2
 
 ScopeLike = str | common_pb2.Scope
@@ -36,16 +36,10 @@ _MAKERS: Mapping[str, str] = {
     "ProcedureInput": "procedure",
     "TrajectoryEntry": "trajectory_entry",
     "Verification": "verification",
+    "ContextEntry": "context_entry",
+    "MemorySelection": "selection",
 }
 """Messages that a function of this package makes."""
-
-
-class EnumType(Protocol):
-    """A proto enum."""
-
-    @property
-    def DESCRIPTOR(self) -> EnumDescriptor:  # noqa: N802
-        """Its names and numbers."""
 
 
 def build(message: type[_M], **fields: Any) -> _M:
@@ -68,11 +62,6 @@ def to_scope(scope: ScopeLike) -> common_pb2.Scope:
     return common_pb2.Scope(path=scope)
 
 
-def to_axes(axes: AxesLike | None) -> common_pb2.Axes | None:
-    """Return the proto form of axes; an unknown name is a ValueError."""
-    return common_pb2.Axes(**_fields(common_pb2.Axes, axes, "axes.")) if isinstance(axes, Mapping) else axes
-
-
 def to_timestamp(moment: Moment | None) -> timestamp_pb2.Timestamp | None:
     """Return the proto form of a moment."""
     if not isinstance(moment, datetime):
@@ -90,18 +79,6 @@ def to_struct(value: StructLike | None, where: str = "task_context") -> struct_p
     struct = struct_pb2.Struct()
     struct.update(dict(value))
     return struct
-
-
-def enum_number(enum: EnumType, value: EnumLike) -> Any:
-    """Return the number of an enum value; a name that there is not is a ValueError."""
-    return number_of(enum.DESCRIPTOR, value)
-
-
-def enum_numbers(enum: EnumType, values: Iterable[EnumLike]) -> list[Any]:
-    """Return the numbers of several enum values."""
-    if isinstance(values, str):
-        raise TypeError(f"takes a list, such as [{values!r}]; not a string")
-    return [enum_number(enum, value) for value in values]
 
 
 def _fields(message: type[Message], fields: Mapping[str, Any], at: str) -> dict[str, Any]:

@@ -13,15 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
-from remembrancer.client.arguments import (
-    AxesLike,
-    Given,
-    Moment,
-    ScopeLike,
-    StructLike,
-    build,
-    to_scope,
-)
+from remembrancer.client.arguments import AxesLike, Given, Moment, ScopeLike, StructLike, build, to_scope
 from remembrancer.client.enums import EnumLike
 from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
 
@@ -33,12 +25,21 @@ R = TypeVar("R", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[R]):
-    """A call that is ready to go: path, request, the class of its answer, and its deadline in seconds."""
+    """A call that is ready to go.
 
-    path: str
+    Its method with its service, such as "RecallService/Recall", the request, the class of its answer, and its deadline
+    in seconds.
+    """
+
+    method: str
     request: Any
     response: type[R]
     timeout: float
+
+    @property
+    def path(self) -> str:
+        """What gRPC names the method by."""
+        return f"/remembrancer.v1.{self.method}"
 
 
 def activate(
@@ -67,7 +68,7 @@ def activate(
         top_k=top_k,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("SessionService", "Activate"), request, session_pb2.ActivateResponse, timeout)
+    return Call("SessionService/Activate", request, session_pb2.ActivateResponse, timeout)
 
 
 def feedback(
@@ -100,7 +101,7 @@ def feedback(
         items=items,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("SessionService", "Feedback"), request, session_pb2.FeedbackResponse, timeout)
+    return Call("SessionService/Feedback", request, session_pb2.FeedbackResponse, timeout)
 
 
 def commit(
@@ -131,7 +132,7 @@ def commit(
         session_key=session_key,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("SessionService", "Commit"), request, session_pb2.CommitResponse, timeout)
+    return Call("SessionService/Commit", request, session_pb2.CommitResponse, timeout)
 
 
 def abandon_session(
@@ -141,7 +142,7 @@ def abandon_session(
     request = build(
         session_pb2.AbandonSessionRequest, session_id=session_id, scope=to_scope(scope), request_id=fresh_id(request_id)
     )
-    return Call(_path("SessionService", "AbandonSession"), request, session_pb2.AbandonSessionResponse, timeout)
+    return Call("SessionService/AbandonSession", request, session_pb2.AbandonSessionResponse, timeout)
 
 
 def list_sessions(
@@ -160,7 +161,7 @@ def list_sessions(
         page_size=page_size,
         page_token=page_token,
     )
-    return Call(_path("SessionService", "ListSessions"), request, session_pb2.ListSessionsResponse, timeout)
+    return Call("SessionService/ListSessions", request, session_pb2.ListSessionsResponse, timeout)
 
 
 def get_session(
@@ -174,7 +175,7 @@ def get_session(
         page_size=page_size,
         page_token=page_token,
     )
-    return Call(_path("SessionService", "GetSession"), request, session_pb2.GetSessionResponse, timeout)
+    return Call("SessionService/GetSession", request, session_pb2.GetSessionResponse, timeout)
 
 
 def recall(
@@ -227,7 +228,7 @@ def recall(
         session_key=session_key,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("RecallService", "Recall"), request, recall_pb2.RecallResponse, timeout)
+    return Call("RecallService/Recall", request, recall_pb2.RecallResponse, timeout)
 
 
 def remember(
@@ -250,7 +251,7 @@ def remember(
         session_key=session_key,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("MemoryService", "Remember"), request, memory_pb2.RememberResponse, timeout)
+    return Call("MemoryService/Remember", request, memory_pb2.RememberResponse, timeout)
 
 
 def record_turns(
@@ -275,11 +276,7 @@ def record_turns(
         source=source,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("MemoryService", "RecordTurns"), request, memory_pb2.RecordTurnsResponse, timeout)
-
-
-def _path(service: str, method: str) -> str:
-    return f"/remembrancer.v1.{service}/{method}"
+    return Call("MemoryService/RecordTurns", request, memory_pb2.RecordTurnsResponse, timeout)
 
 
 def fresh_id(given: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from remembrancer.client.arguments import AxesLike, Moment, ScopeLike, StructLike, build, to_scope
+from remembrancer.client.arguments import AxesLike, Given, Moment, ScopeLike, StructLike, build, to_scope
 from remembrancer.client.calls import READ_S, Call, fresh_id
 from remembrancer.client.enums import EnumLike
 from remembrancer.v1 import recall_pb2
@@ -24,7 +24,7 @@ def recall_with_context(
     *,
     scope: ScopeLike,
     agent_id: str,
-    external_context: Iterable[recall_pb2.ContextEntry] = (),
+    external_context: Iterable[Given[recall_pb2.ContextEntry]] = (),
     session_id: str = "",
     mode: EnumLike = 0,
     limit: int | None = None,
@@ -75,5 +75,4 @@ def recall_with_context(
         request_id=fresh_id(request_id),
         external_context=external_context,
     )
-    path = "/remembrancer.v1.RecallService/RecallWithContext"
-    return Call(path, request, recall_pb2.RecallWithContextResponse, timeout)
+    return Call("RecallService/RecallWithContext", request, recall_pb2.RecallWithContextResponse, timeout)

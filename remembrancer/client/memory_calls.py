@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from google.protobuf import duration_pb2
 
-from remembrancer.client.arguments import AxesLike, Moment, ScopeLike, build, to_scope
+from remembrancer.client.arguments import AxesLike, Given, Moment, ScopeLike, build, to_scope
 from remembrancer.client.calls import READ_S, WRITE_S, Call, fresh_id
 from remembrancer.client.enums import EnumLike
 from remembrancer.v1 import contents_pb2, correction_pb2, listing_pb2, pause_pb2, record_pb2
@@ -53,14 +53,13 @@ def get_contents(
         axes=axes,
         any_axis=any_axis,
     )
-    path = "/remembrancer.v1.RecallService/GetContents"
-    return Call(path, request, contents_pb2.GetContentsResponse, timeout)
+    return Call("RecallService/GetContents", request, contents_pb2.GetContentsResponse, timeout)
 
 
 def list_memories(
     *,
     scope: ScopeLike,
-    selection: record_pb2.MemorySelection | None = None,
+    selection: Given[record_pb2.MemorySelection] | None = None,
     include_stale: bool = False,
     include_suppressed: bool = False,
     page_size: int = 0,
@@ -77,13 +76,13 @@ def list_memories(
         page_size=page_size,
         page_token=page_token,
     )
-    return Call(_path("ListMemories"), request, listing_pb2.ListMemoriesResponse, timeout)
+    return Call("MemoryService/ListMemories", request, listing_pb2.ListMemoriesResponse, timeout)
 
 
 def get_scope(*, scope: ScopeLike, timeout: float = COUNT_S) -> Call[listing_pb2.GetScopeResponse]:
     """Count what a scope holds."""
     request = build(listing_pb2.GetScopeRequest, scope=to_scope(scope))
-    return Call(_path("GetScope"), request, listing_pb2.GetScopeResponse, timeout)
+    return Call("MemoryService/GetScope", request, listing_pb2.GetScopeResponse, timeout)
 
 
 def list_scopes(
@@ -91,7 +90,7 @@ def list_scopes(
 ) -> Call[listing_pb2.ListScopesResponse]:
     """Return one page of the scopes that hold records."""
     request = build(listing_pb2.ListScopesRequest, prefix=prefix, page_size=page_size, page_token=page_token)
-    return Call(_path("ListScopes"), request, listing_pb2.ListScopesResponse, timeout)
+    return Call("MemoryService/ListScopes", request, listing_pb2.ListScopesResponse, timeout)
 
 
 def update_memory(
@@ -118,14 +117,14 @@ def update_memory(
         any_axis=any_axis,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("UpdateMemory"), request, correction_pb2.UpdateMemoryResponse, timeout)
+    return Call("MemoryService/UpdateMemory", request, correction_pb2.UpdateMemoryResponse, timeout)
 
 
 def forget(
     memory_id: str | None = None,
     *,
     scope: ScopeLike,
-    selection: record_pb2.MemorySelection | None = None,
+    selection: Given[record_pb2.MemorySelection] | None = None,
     whole_scope: bool | None = None,
     axes: AxesLike | None = None,
     any_axis: Iterable[EnumLike] = (),
@@ -145,7 +144,7 @@ def forget(
         suppress=suppress,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("Forget"), request, correction_pb2.ForgetResponse, timeout)
+    return Call("MemoryService/Forget", request, correction_pb2.ForgetResponse, timeout)
 
 
 def restore_memory(
@@ -166,7 +165,7 @@ def restore_memory(
         any_axis=any_axis,
         request_id=fresh_id(request_id),
     )
-    return Call(_path("RestoreMemory"), request, correction_pb2.RestoreMemoryResponse, timeout)
+    return Call("MemoryService/RestoreMemory", request, correction_pb2.RestoreMemoryResponse, timeout)
 
 
 def pause_persistence(
@@ -182,7 +181,7 @@ def pause_persistence(
         length = duration_pb2.Duration()
         length.FromTimedelta(duration)
     request = build(pause_pb2.PausePersistenceRequest, scope=to_scope(scope), session_key=session_key, duration=length)
-    return Call(_path("PausePersistence"), request, pause_pb2.PausePersistenceResponse, timeout)
+    return Call("MemoryService/PausePersistence", request, pause_pb2.PausePersistenceResponse, timeout)
 
 
 def resume_persistence(
@@ -190,8 +189,4 @@ def resume_persistence(
 ) -> Call[pause_pb2.ResumePersistenceResponse]:
     """End a pause before its time."""
     request = build(pause_pb2.ResumePersistenceRequest, scope=to_scope(scope), session_key=session_key)
-    return Call(_path("ResumePersistence"), request, pause_pb2.ResumePersistenceResponse, timeout)
-
-
-def _path(method: str) -> str:
-    return f"/remembrancer.v1.MemoryService/{method}"
+    return Call("MemoryService/ResumePersistence", request, pause_pb2.ResumePersistenceResponse, timeout)

@@ -11,8 +11,11 @@ import pytest
 from google.protobuf import json_format
 
 from remembrancer.client import (
+    AsyncClient,
+    Client,
     calls,
     context_calls,
+    context_entry,
     feedback_item,
     memory,
     memory_calls,
@@ -21,12 +24,14 @@ from remembrancer.client import (
     names_of,
     procedure,
     procedure_feedback,
+    selection,
     tenant,
     trajectory_entry,
     turn,
     verification,
 )
-from remembrancer.client.arguments import enum_number, to_struct, to_timestamp
+from remembrancer.client.arguments import to_struct, to_timestamp
+from remembrancer.client.enums import number_of
 from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
 
 SERVICES = [
@@ -96,6 +101,14 @@ def test_every_call_of_the_api_has_a_function_with_every_field(service: Any, met
     assert arguments - {"timeout"} == set(method.input_type.fields_by_name)
 
 
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_both_clients_have_every_call(client: type) -> None:
+    methods = {name: inspect.unwrap(member) for name, member in vars(client).items() if callable(member)}
+    for function in FUNCTIONS.values():
+        assert methods[function.__name__] is function
+    assert {name.lower() for name in STREAMS} <= {name.removesuffix("_scope") for name in methods}
+
+
 @pytest.mark.parametrize(
     "name", [method.name for _, method in METHODS if "request_id" in method.input_type.fields_by_name]
 )
@@ -146,10 +159,10 @@ def test_given_arguments_arrive() -> None:
 
 
 def test_enum_values_go_by_name_or_number() -> None:
-    assert enum_number(recall_pb2.RecallMode, "DEEP") == recall_pb2.RECALL_MODE_DEEP
-    assert enum_number(recall_pb2.RecallMode, 99) == 99
+    assert number_of(recall_pb2.RecallMode.DESCRIPTOR, "DEEP") == recall_pb2.RECALL_MODE_DEEP
+    assert number_of(recall_pb2.RecallMode.DESCRIPTOR, 99) == 99
     with pytest.raises(ValueError, match="'deeper' is not one of: active, deep"):
-        enum_number(recall_pb2.RecallMode, "deeper")
+        number_of(recall_pb2.RecallMode.DESCRIPTOR, "deeper")
 
 
 def test_a_naive_moment_is_read_as_utc() -> None:
@@ -227,6 +240,12 @@ def test_enum_values_go_by_name_inside_mappings_too() -> None:
     )
     assert sent.coverage == session_pb2.COVERAGE_DECLARATION_COMPLETE
     assert len(sent.memory_feedback) == 1
+    asked = context_calls.recall_with_context(
+        "q", scope="a:b", agent_id="a", external_context=[{"content": "hello", "role": "user"}]
+    )
+    assert asked.request.external_context == [context_entry("hello", role="user")]
+    listed = memory_calls.list_memories(scope="a:b", selection={"any_axis": ["agent_id"], "kinds": ["turn"]})
+    assert listed.request.selection == selection(any_axis=["agent_id"], kinds=["turn"])
 
 
 @pytest.mark.parametrize(
@@ -244,6 +263,11 @@ def test_enum_values_go_by_name_inside_mappings_too() -> None:
         (lambda: calls.remember(memory("fact", "x"), scope="a:b"), "memories: takes a list; not a MemoryInput"),  # type: ignore[arg-type]
         (lambda: calls.remember(["text"], scope="a:b"), r"memories\[0\]: takes what memory\(...\) returns"),  # type: ignore[list-item]
         (lambda: calls.record_turns(["x"], scope="a:b"), r"turns\[0\]: takes what turn\(...\) returns"),  # type: ignore[list-item]
+        (
+            lambda: context_calls.recall_with_context("q", scope="a:b", agent_id="a", external_context=["x"]),  # type: ignore[list-item]
+            r"external_context\[0\]: takes what context_entry\(...\) returns",
+        ),
+        (lambda: memory_calls.forget(scope="a:b", selection=["x"]), r"selection: takes what selection\(...\) returns"),  # type: ignore[arg-type]
         (lambda: procedure("how", "first do this"), "steps: takes a list, such as"),
         (lambda: calls.feedback("r", missing="a thing"), "missing: takes a list"),
         (lambda: calls.recall("q", scope="a:b", axes={"user": "u"}), "axes.user: there is no such field; there are: "),
