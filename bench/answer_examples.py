@@ -15,7 +15,8 @@ from typing import Final
 
 from bench.dataset import Conversation, Question, Turn
 from bench.left_out import groups
-from remembrancer.client import Client, tenant, turn
+from bench.stores import record_all
+from remembrancer.client import Client, tenant
 from remembrancer.model import probable_answer_features as seen
 from remembrancer.model.speakers import candidates, names_of
 from remembrancer.v1 import recall_pb2
@@ -50,7 +51,7 @@ def collect(
     """Fill the stores and ask; `on_store` is called with the name of each store when it is done."""
     found: list[Example] = []
     for store in _stores(conversations):
-        _fill(client, store.name, store.turns)
+        record_all(client, store.name, store.turns)
         speakers = {name for speaker in {turn.speaker for turn in store.turns} for name in names_of(speaker)}
         for conversation, question, kind in store.asked:
             example = _ask(client, store.name, speakers, conversation, question, kind)
@@ -115,15 +116,6 @@ def _named_apart(conversation: Conversation) -> Conversation:
         turns=[replace(turn, id=apart(turn.id), session=apart(turn.session)) for turn in conversation.turns],
         questions=[replace(q, relevant=frozenset(map(apart, q.relevant))) for q in conversation.questions],
     )
-
-
-def _fill(client: Client, store: str, turns: Sequence[Turn]) -> None:
-    for batch in Conversation(store, turns, ()).batches():
-        client.record_turns(
-            [turn(t.text, name=t.speaker, timestamp=t.time, msg_id=t.id) for t in batch],
-            scope=tenant(store),
-            axes={"conversation_id": batch[0].session},
-        )
 
 
 def _ask(

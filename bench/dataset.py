@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+EVALUATION: Final = Path(__file__).parent / "evaluation"
+"""The project's own conversations."""
 
 
 class DatasetError(Exception):

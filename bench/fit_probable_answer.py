@@ -22,7 +22,7 @@ from rich.console import Console
 from bench.answer_examples import Example, collect
 from bench.calibration import expected_calibration_error
 from bench.conditional_logit import Design, choices, fit_choice, fit_sureness
-from bench.dataset import load
+from bench.dataset import EVALUATION, load
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
 from remembrancer.model import probable_answer_coefficients
@@ -31,7 +31,6 @@ from remembrancer.model.probable_answer_coefficients import SURENESS_FEATURES, V
 from remembrancer.model.probable_answer_features import HIT_FEATURES, LIST_FEATURES, Values
 from remembrancer.store.keys import CURRENT_MODEL
 
-EVALUATION: Final = Path(__file__).parent / "evaluation"
 OUT: Final = Path(probable_answer_coefficients.__file__).parent / probable_answer_coefficients.FILE
 
 THRESHOLD: Final = 0.1

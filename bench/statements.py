@@ -43,16 +43,18 @@ _TIMES = (
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """`pairs` of a statement and a question it answers; `off_topic` questions."""
+    """`pairs` of a statement and a question it answers, `timed` ones that say when; `off_topic` questions."""
 
     pairs: list[tuple[str, str]]
+    timed: list[tuple[str, str]]
     off_topic: list[str]
 
 
 def load() -> Statements:
     """Return the statements and questions."""
     data = json.loads(FILE.read_text())
-    return Statements([(statement, question) for statement, question in data["pairs"]], data["off_topic"])
+    pairs, timed = ([(statement, question) for statement, question in data[name]] for name in ("pairs", "timed"))
+    return Statements(pairs, timed, data["off_topic"])
 
 
 def filler(count: int) -> list[str]:

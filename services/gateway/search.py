@@ -22,6 +22,7 @@ from remembrancer.model.duplicates import Kinds
 from remembrancer.model.errors import DeadlinePassed, EncoderUnavailable, RemembrancerError, TiersUnavailable
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
+from remembrancer.model.time_words import without_time_words
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import PartitionStore, Read
@@ -129,13 +130,14 @@ class Searcher:
         return found
 
     async def encode(self, question: Question, budget: float) -> EncodedTexts:
-        """Return the query encoded, and after it the side cue if there is one, within a share of the budget.
+        """Return what is asked encoded, and after it the side cue if there is one, within a share of the budget.
 
         Nothing is encoded for the most recent memories.
         """
         if question.recent:
             return EncodedTexts("", 0, [Encoded(None, store_pb2.Analysis())])
-        inputs = [(without(question.query, question.speakers), question.query)]
+        asked = without_time_words(question.query)
+        inputs = [(without(asked, question.speakers), asked)]
         side = cue(dict(question.context))
         if side:
             inputs.append((side, side))

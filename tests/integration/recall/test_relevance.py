@@ -61,6 +61,17 @@ def test_most_questions_in_other_words_are_answered_above_the_floor(client: Clie
     assert above >= 0.8 * len(TEXTS)
 
 
+def test_a_question_that_says_when_is_answered_as_well_as_one_that_does_not(client: Client, scope: str) -> None:
+    org = tenant(scope)
+    client.remember(
+        [memory("fact", text) for text in dict.fromkeys(statement for statement, _ in KNOWN.timed)], scope=org
+    )
+    for statement, question in KNOWN.timed:
+        best = hits(client.recall(question, scope=org))[0]
+        assert best.content == statement, question
+        assert best.relevance >= RELEVANCE_FLOOR, question
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_identical_text_is_about_one_on_any_store(client: Client, store: Store, size: int) -> None:
     for text in TEXTS[: min(size, 5)]:
