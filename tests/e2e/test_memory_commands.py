@@ -29,7 +29,7 @@ def run(service: LocalService) -> Run:
 
 def documents(result: Result) -> list[dict[str, Any]]:
     assert result.exit_code == 0, result.output
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    return [json.loads(line) for line in result.stdout.rstrip("\n").split("\n") if line]
 
 
 @pytest.fixture
@@ -48,9 +48,37 @@ def test_ingest_tells_new_from_known_and_takes_turns(run: Run, filled: str) -> N
     assert run("ingest", filled, "--turns", text=spoken).stdout.strip() == "1 stored, 0 known already"
     newest, *_ = documents(run("recent", filled, "--json"))
     assert (newest["memory_id"], newest["name"], newest["content"]) == ("evt_3", "Ida", "Aboard!")
-    wrong = run("ingest", filled, text='{"text": "no content"}\n')
-    assert wrong.exit_code == 2
-    assert "line 1" in wrong.stderr
+    for wrong, options in (
+        ('{"text": "no content"}', []),
+        ('{"content": "a statement", "role": "user"}', []),
+        ('{"content": "a turn", "type": "fact"}', ["--turns"]),
+    ):
+        refused = run("ingest", filled, *options, text=f"Aye.\n{wrong}\n")
+        assert refused.exit_code == 2
+        assert "line 2" in refused.stderr
+
+
+def test_a_line_ends_at_its_end_only(run: Run, scope: str) -> None:
+    texts = ["A line\u2028separator and\x85more.", "The second."]
+    lines = "\r\n".join(json.dumps({"content": text}, ensure_ascii=False) for text in texts)
+    (stored,) = documents(run("ingest", scope, "--json", text=lines))
+    assert stored["created"] == 2
+    assert [found["content"] for found in documents(run("recent", scope, "--json"))][::-1] == texts
+
+
+def test_what_cannot_be_sent_is_said_in_a_line(run: Run, scope: str, tmp_path: Path) -> None:
+    latin, plain = tmp_path / "latin.txt", tmp_path / "plain.txt"
+    latin.write_bytes("Fähre".encode("latin-1"))
+    plain.write_text("Ferry")
+    for arguments, line in (
+        (("recall", scope, "q", "--target", "http://here:1"), "an address is host:port"),
+        (("ingest", scope, str(plain), "--type", "facts", "--json"), "type: 'facts' is not one of: fact, "),
+        (("ingest", scope, str(latin)), "'utf-8' codec can't decode"),
+    ):
+        refused = run(*arguments)
+        assert refused.exit_code == 2
+        assert line in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
 
 
 def test_recall_and_recent_show_a_table_or_json(run: Run, filled: str, scope: str) -> None:
@@ -95,6 +123,8 @@ def test_export_and_import_through_a_file(run: Run, filled: str, tmp_path: Path)
 
 def test_without_a_service_one_line_says_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REMEMBRANCER_TARGET", raising=False)
-    result = CliRunner().invoke(build_app(), ["recent", "a:b", "--data", str(tmp_path)])
+    nothing = tmp_path / "nothing"
+    result = CliRunner().invoke(build_app(), ["recent", "a:b", "--data", str(nothing)])
     assert result.exit_code == 3
+    assert not nothing.exists()
     assert len(result.stderr.splitlines()) == 1

@@ -10,20 +10,24 @@ from typing import Any
 
 import typer
 
-from remembrancer.cli.memories.service import bar, print_json
+from remembrancer.cli.memories.service import EXIT_BAD_INPUT, bar, print_json
 from remembrancer.client import Client, memory, turn
 from remembrancer.v1 import memory_pb2
 
 BATCH = 100
-EXIT_BAD_INPUT = 2
+STATEMENT = frozenset({"content", "type"})
+TURN = frozenset({"content", "role", "name", "timestamp", "msg_id"})
+"""What a line may say of a statement and of a turn."""
 
 
 def ingest(
     client: Client, scope: str, file: Path | None, type_: str, axes: dict[str, str], *, turns: bool, as_json: bool
 ) -> None:
     """Store every line; print how many were new and how many were known."""
-    lines = (sys.stdin if file is None else file.open(encoding="utf-8")).read().splitlines()
-    items = [parsed for parsed in (_parsed(number, line) for number, line in enumerate(lines, 1)) if parsed]
+    # Not `splitlines`, which also ends a line at characters that a text may hold.
+    lines = (sys.stdin.read() if file is None else file.read_text(encoding="utf-8")).split("\n")
+    known = TURN if turns else STATEMENT
+    items = [parsed for number, line in enumerate(lines, 1) if (parsed := _parsed(number, line, known)) is not None]
     created = matched = waiting = 0
     persisted = True
     with bar("storing", silent=as_json) as progress:
@@ -53,13 +57,12 @@ def _store(
     return client.remember([memory(item.pop("type", type_), **item) for item in batch], scope=scope, axes=axes)
 
 
-def _parsed(number: int, line: str) -> dict[str, Any] | None:
-    """Return the fields of a line: a JSON object, or plain text; None for a blank one."""
+def _parsed(number: int, line: str, known: frozenset[str]) -> dict[str, Any] | None:
+    """Return the fields of a line: a JSON object of `known` ones, or plain text; None for a blank line."""
     if not line.strip():
         return None
     if not line.lstrip().startswith("{"):
         return {"content": line}
-    known = {"content", "type", "role", "name", "timestamp", "msg_id"}
     try:
         item = json.loads(line)
     except ValueError:

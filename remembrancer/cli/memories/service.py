@@ -21,6 +21,7 @@ from remembrancer.client import Client, ClientError, tenant
 from remembrancer.client.arguments import ScopeLike
 
 EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
 EXIT_NOT_RUNNING = 3
 ORGANISATION = "org:"
 
@@ -29,7 +30,7 @@ ORGANISATION = "org:"
 def connected(target: str | None, token: str | None, data: Path) -> Iterator[Client]:
     """Yield a client of `target`, or of the service that runs from the data folder; exit with one line on failure."""
     if target is None:
-        state = read_state(DataFolder.at(data))
+        state = read_state(DataFolder.named(data))
         if state is None or not state.alive():
             print(
                 "Remembrancer is not running here; start it with `remembrancer up`, or name a --target", file=sys.stderr
@@ -42,6 +43,10 @@ def connected(target: str | None, token: str | None, data: Path) -> Iterator[Cli
     except ClientError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(EXIT_FAILED) from error
+    except ValueError as error:
+        # What the client refuses to send, such as an unknown type, and files that are no UTF-8.
+        print(error, file=sys.stderr)
+        raise typer.Exit(EXIT_BAD_INPUT) from error
 
 
 def stateless(scope: str) -> ScopeLike | None:

@@ -13,11 +13,9 @@ import typer
 from google.protobuf import json_format
 from rich.progress import Progress, TaskID
 
-from remembrancer.cli.memories.service import as_dict, bar, print_json
+from remembrancer.cli.memories.service import EXIT_BAD_INPUT, as_dict, bar, print_json
 from remembrancer.client import Client
 from remembrancer.v1 import transfer_pb2
-
-EXIT_BAD_INPUT = 2
 
 
 def export_scope(client: Client, scope: str, file: Path | None, *, as_json: bool) -> None:
