@@ -110,6 +110,8 @@ def test_export_and_import_through_a_file(run: Run, filled: str, tmp_path: Path)
     file, copy = tmp_path / "scope.jsonl", f"{filled}-copy"
     assert documents(run("export", filled, str(file), "--json")) == [{"records": 2}]
     assert run("export", filled, str(file)).exit_code == 2  # It does not write over anything.
+    nowhere = run("export", filled, str(tmp_path / "nothing" / "scope.jsonl"))
+    assert (nowhere.exit_code, len(nowhere.stderr.splitlines())) == (2, 1)
     for _ in range(2):  # Again is resuming what is complete.
         assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
     again = run("export", copy)

@@ -74,6 +74,11 @@ def _output(file: Path | None) -> Iterator[TextIO]:
         print(f"{file} exists already", file=sys.stderr)
         raise typer.Exit(EXIT_BAD_INPUT)
     draft = file.with_name(f"{file.name}.part")
-    with draft.open("w", encoding="utf-8") as output:
+    try:
+        opened = draft.open("w", encoding="utf-8")
+    except OSError as error:
+        print(f"{file} cannot be written: {error.strerror}", file=sys.stderr)
+        raise typer.Exit(EXIT_BAD_INPUT) from error
+    with opened as output:
         yield output
     draft.replace(file)
