@@ -24,7 +24,7 @@ def session(client: Client, scope: str, open_session: OpenSession) -> Session:
     return opened
 
 
-def test_deep_down(session: Session, killed: Outage) -> None:
+def test_p51_deep_down(session: Session, killed: Outage) -> None:
     with killed(Role.DEEP):
         answer = session.recall(QUESTION, "deep")
         assert contents(answer) == [TEXT]
@@ -97,7 +97,7 @@ def test_f8_a_frozen_deep_tier_does_not_slow_active_recalls(session: Session, fr
         assert all(reason_of(call.result().deep_tier_error) == "TIER_LATE" for call in slow)
 
 
-def test_encoder_down(client: Client, scope: str, session: Session, killed: Outage) -> None:
+def test_f3_encoder_down(client: Client, scope: str, session: Session, killed: Outage) -> None:
     hidden = "Flour, water and salt rise overnight on the sill."
     with killed(Role.ENCODER):
         written = client.remember([memory("fact", hidden)], scope=scope)

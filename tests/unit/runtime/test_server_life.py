@@ -107,7 +107,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Any]:
             await running.process.wait()
 
 
-async def test_g15_not_serving_until_ready_and_unknown_services_are_not_found(start: Any) -> None:
+async def test_g14_g15_not_serving_until_ready_and_unknown_services_are_not_found(start: Any) -> None:
     running = await start()
     await running.listening()
     assert await running.health("") == NOT_SERVING
@@ -153,7 +153,7 @@ async def test_g2_calls_beyond_the_grace_get_a_status(start: Any) -> None:
             await asyncio.wait_for(call, 2)
 
 
-async def test_an_open_watch_sees_the_end_and_does_not_delay_it(start: Any) -> None:
+async def test_g14_an_open_watch_sees_the_end_and_does_not_delay_it(start: Any) -> None:
     running = await start()
     await running.listening()
     running.flag.touch()

@@ -14,13 +14,13 @@ def v1(folder: Path, limit: str) -> None:
     (folder / "cpu/cpu.cfs_period_us").write_text("100000")
 
 
-def test_quota_of_cgroup_v2(tmp_path: Path) -> None:
+def test_c18_quota_of_cgroup_v2(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("150000 100000\n")
     assert threads.quota(tmp_path) == 1.5
     assert threads.available(tmp_path) == 1
 
 
-def test_quota_of_cgroup_v1(tmp_path: Path) -> None:
+def test_c18_quota_of_cgroup_v1(tmp_path: Path) -> None:
     v1(tmp_path, "50000\n")
     assert threads.quota(tmp_path) == 0.5
     assert threads.available(tmp_path) == 1
@@ -38,7 +38,7 @@ def test_unreadable_quota_means_no_limit(tmp_path: Path, content: str) -> None:
     assert threads.quota(tmp_path) is None
 
 
-def test_limit_threads_sets_what_the_operator_did_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c18_limit_threads_sets_what_the_operator_did_not(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in threads.THREAD_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
