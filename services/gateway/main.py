@@ -39,9 +39,9 @@ from services.gateway.settings import GatewaySettings, targets
 from services.gateway.tiers import TierWorkers
 from services.gateway.tokens import TokenCounter
 
-READ_SECONDS = 5.0
-WRITE_SECONDS = 60.0
-"""Deadlines of calls whose caller set none."""
+CALL_SECONDS = 5.0
+LONG_CALL_SECONDS = 60.0
+"""Deadlines of calls whose caller set none: of most, and of those that write or count."""
 
 CONNECTION_AGE = 300.0
 """Seconds a caller's connection lives, so that new gateways get their share."""
@@ -49,7 +49,7 @@ CONNECTION_AGE = 300.0
 CLOSE_SECONDS = 1.0
 """The longest wait at the stop for a store that does not take what was sent to it."""
 
-WRITES = (
+LONG_CALLS = (
     "/remembrancer.v1.SessionService/Activate",
     "/remembrancer.v1.SessionService/Feedback",
     "/remembrancer.v1.SessionService/Commit",
@@ -100,8 +100,8 @@ async def _serve_parts(parts: Parts, settings: GatewaySettings) -> None:
         ready=partial(until_reachable, parts.store.ping),
         interceptors=chain(
             max_in_flight=settings.max_in_flight,
-            default_deadline=READ_SECONDS,
-            deadlines=dict.fromkeys(WRITES, WRITE_SECONDS),
+            default_deadline=CALL_SECONDS,
+            deadlines=dict.fromkeys(LONG_CALLS, LONG_CALL_SECONDS),
         ),
         background=[partial(refill, parts), partial(erase_leftovers, parts)],
         connection_age=CONNECTION_AGE,
