@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from functools import partial
 from typing import Final
-
-import structlog
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import seconds
-from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store.keys import PartitionKeys
 from services.gateway.erasure import erase_copies, erase_records
 from services.gateway.parts import Parts
+from services.gateway.rounds import Round
 
 PAUSE: Final = 2.0
 """Seconds between two looks."""
@@ -26,17 +27,14 @@ REWRITE_EVERY: Final = 60.0
 
 async def erase_leftovers(parts: Parts) -> None:
     """Look for ever; an outage of the store only delays it."""
-    log, loop = structlog.get_logger(), asyncio.get_running_loop()
+    loop, erasing = asyncio.get_running_loop(), Round("erase", partial(finish_erasures, parts))
     rewritten = loop.time() - REWRITE_EVERY
     while True:
         await asyncio.sleep(PAUSE)
-        try:
-            for partition in await parts.sweeper.erasing():
-                await finish_erasures(parts, partition)
+        with suppress(StoreUnavailable):
+            await erasing.go(await parts.sweeper.erasing())
             if loop.time() - rewritten >= REWRITE_EVERY and await parts.sweeper.rewrite():
                 rewritten = loop.time()
-        except (StoreUnavailable, WriteNotDurable) as error:
-            log.debug("erasing waits", reason=type(error).__name__)
 
 
 async def finish_erasures(parts: Parts, partition: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 import structlog
 
 from remembrancer.internal.v1 import encoder_pb2
-from remembrancer.model.errors import EncoderUnavailable, StoreUnavailable, WriteNotDurable
+from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
@@ -16,6 +17,7 @@ from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
 from services.gateway.encoding import EncodedTexts, TextRefused
 from services.gateway.parts import Parts
+from services.gateway.rounds import Round
 
 PAUSE: Final = 1.0
 """Seconds between two looks."""
@@ -29,20 +31,16 @@ ENCODE_SECONDS: Final = 30.0
 async def refill(parts: Parts) -> None:
     """Look for records without a vector for ever; an outage of encoder or store only delays it."""
     log = structlog.get_logger()
+
+    async def work(partition: str) -> None:
+        count = await refill_partition(parts, partition)
+        log.info("embedded records that had no vector", partition=partition, records=count)
+
+    refilling = Round("refill", work)
     while True:
         await asyncio.sleep(PAUSE)
-        try:
-            waiting = await parts.store.unembedded()
-        except StoreUnavailable:
-            continue
-        for partition in waiting:
-            try:
-                count = await refill_partition(parts, partition)
-            except (EncoderUnavailable, StoreUnavailable, WriteNotDurable) as error:
-                # The next partition may fare better: this one's texts may be the long ones.
-                log.debug("refilling waits", partition=partition, reason=type(error).__name__)
-            else:
-                log.info("embedded records that had no vector", partition=partition, records=count)
+        with suppress(StoreUnavailable):
+            await refilling.go(await parts.store.unembedded())
 
 
 async def refill_partition(parts: Parts, partition: str) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from remembrancer.runtime.settings import ProcessSettings
 
@@ -35,3 +36,8 @@ class EncoderSettings(ProcessSettings):
     )
     model_cache: Path = Field(default_factory=default_cache, description="a folder for built models")
     max_in_flight: int = Field(default=256, ge=1, le=100_000, description="1..100000 calls at once")
+
+    @field_validator("model_cache", mode="before")
+    @classmethod
+    def _empty_means_the_default(cls, value: Any) -> Any:
+        return default_cache() if value == "" else value

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from bench.dataset import Conversation, load
-from bench.fit_probable_answer import EVALUATION, OUT, digest
+from bench.dataset import EVALUATION, Conversation, load
+from bench.fit_probable_answer import OUT, digest
 from remembrancer.model.dates import windows_of
 from remembrancer.model.question_time import question_time
 from remembrancer.v1 import recall_pb2
