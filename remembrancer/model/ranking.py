@@ -37,6 +37,8 @@ class Weights:
     """BM25 share of the text together with the turn before."""
     coverage: float = 1.5
     """Exponent of the BM25 shares: a text that has one of several words fits by less than that word's share."""
+    timed: float = 0.5
+    """Of what is missing to a BM25 share of 1: how far a text that shares words with the query has its time words."""
     speaker: float = 0.05
     """The query names the text's speaker."""
     before: float = 0.10

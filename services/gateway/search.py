@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from remembrancer.internal.v1 import encoder_pb2, store_pb2, tier_pb2
 from remembrancer.model import fusion
 from remembrancer.model.analysis import text_key
+from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
 from remembrancer.model.duplicates import Kinds
@@ -252,6 +253,7 @@ def _one_window(text: Encoded | None, dimension: int) -> bytes:
 
 
 def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchRequest:
+    asked = frozenset(encoded.texts[0].analysis.terms)
     query, side = encoded.texts[0], encoded.texts[1] if len(encoded.texts) > 1 else None
     return tier_pb2.SearchRequest(
         partition=question.partition,
@@ -271,6 +273,7 @@ def _request(question: Question, encoded: EncodedTexts) -> tier_pb2.SearchReques
         windows=[_window(window) for window in windows_of(question.query, question.as_of.ToDatetime(UTC))],
         unrelated_cosine=encoded.unrelated_cosine,
         text_key=text_key(question.query),
+        time_terms=[] if question.recent else [term for term in terms_of(question.query) if term not in asked],
     )
 
 

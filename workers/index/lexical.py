@@ -43,6 +43,14 @@ class Matches:
     alone: NDArray[np.float64]
     paired: NDArray[np.float64]
 
+    def lifted(self, other: Matches, share: float) -> Matches:
+        """Return these, moved towards 1 by a share, 0..1, of the other ones; what matches nothing here stays 0."""
+
+        def lift(own: NDArray[np.float64], lent: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.where(own > 0, own + (1 - own) * share * lent, 0.0)
+
+        return Matches(lift(self.alone, other.alone), lift(self.paired, other.paired))
+
 
 class Lexical:
     """Postings by term; searchable as soon as a text is added."""

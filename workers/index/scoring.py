@@ -75,6 +75,9 @@ class Scorer:
         self._same = self._allowed & (table.text.values == request.text_key)
         alive, before, after = table.alive.values, turns.before, turns.after
         self._words = lexical.match(request.query.terms, alive, self._allowed, before, after)
+        if request.time_terms:
+            when = lexical.match(request.time_terms, alive, self._allowed, before, after)
+            self._words = self._words.lifted(when, ranking.WEIGHTS.timed)
         self._cue_words: Matches | None = None
         if request.cue.terms:
             self._cue_words = lexical.match(request.cue.terms, alive, self._allowed, before, after)

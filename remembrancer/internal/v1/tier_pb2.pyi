@@ -85,6 +85,7 @@ class SearchRequest(_message.Message):
     WINDOWS_FIELD_NUMBER: _builtins.int
     UNRELATED_COSINE_FIELD_NUMBER: _builtins.int
     TEXT_KEY_FIELD_NUMBER: _builtins.int
+    TIME_TERMS_FIELD_NUMBER: _builtins.int
     RECENT_FIELD_NUMBER: _builtins.int
     partition: _builtins.str
     """The partition's digest."""
@@ -110,7 +111,7 @@ class SearchRequest(_message.Message):
     """
     @_builtins.property
     def query(self) -> _store_pb2.Analysis:
-        """The query's words and entities, speaker names included."""
+        """The query's words and entities, speaker names included, words that only say when left out."""
 
     @_builtins.property
     def cue(self) -> _store_pb2.Analysis:
@@ -136,6 +137,10 @@ class SearchRequest(_message.Message):
     def windows(self) -> _containers.RepeatedCompositeFieldContainer[Global___TimeWindow]:
         """Times that the query names, read against `as_of`: a signal that favours memories of these times, no filter."""
 
+    @_builtins.property
+    def time_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Index terms of the query's words that only say when, such as "now": they favour texts that share others, too."""
+
     def __init__(
         self,
         *,
@@ -155,11 +160,12 @@ class SearchRequest(_message.Message):
         windows: _abc.Iterable[Global___TimeWindow] | None = ...,
         unrelated_cosine: _builtins.float = ...,
         text_key: _builtins.int = ...,
+        time_terms: _abc.Iterable[_builtins.str] | None = ...,
         recent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "filter", b"filter", "query", b"query", "task_context", b"task_context"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "recent", b"recent", "speakers", b"speakers", "task_context", b"task_context", "text_key", b"text_key", "unrelated_cosine", b"unrelated_cosine", "windows", b"windows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cue", b"cue", "cue_vector", b"cue_vector", "depth", b"depth", "filter", b"filter", "head", b"head", "model_id", b"model_id", "partition", b"partition", "procedures", b"procedures", "query", b"query", "query_vector", b"query_vector", "recent", b"recent", "speakers", b"speakers", "task_context", b"task_context", "text_key", b"text_key", "time_terms", b"time_terms", "unrelated_cosine", b"unrelated_cosine", "windows", b"windows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

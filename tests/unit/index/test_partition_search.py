@@ -31,6 +31,21 @@ def test_sharing_one_common_word_is_weak_evidence() -> None:
     assert best.relevance < 0.15
 
 
+def test_time_words_favour_texts_that_share_other_words_and_bring_in_no_others() -> None:
+    found = index(
+        stored(1, record("We live in Lisbon.")),
+        stored(2, record("Now we live in Porto.")),
+        stored(3, record("Now it rains.")),
+    )
+    wanted = request("Which town do we live in?")
+    plain = {c.n: c.relevance for c in found.search(wanted).candidates}
+    wanted.time_terms.append("now")
+    timed = {c.n: c.relevance for c in found.search(wanted).candidates}
+    assert plain.keys() == timed.keys() == {1, 2}
+    assert plain[1] == timed[1]
+    assert timed[2] > max(timed[1], plain[2])
+
+
 def test_c6_a_rare_users_far_hits_are_found_among_many_near_ones_of_others() -> None:
     states = [stored(n, record(f"note {n}", axes={"user_id": "bob"}), near("q", 0.9, f"b{n}")) for n in range(1, 2001)]
     states += [
