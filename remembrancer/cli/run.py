@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from remembrancer.cli.local.apps import module_command, module_environment
 from remembrancer.cli.local.plan import MODULES, Role
-from remembrancer.cli.local.settings_check import variables
-from remembrancer.runtime.variables import strange
+from remembrancer.cli.variables import unread
 
 
 class RunnableRole(StrEnum):
@@ -23,7 +22,7 @@ class RunnableRole(StrEnum):
 
 def run(role: RunnableRole) -> None:
     """Replace this process by the role's; its settings come from the environment."""
-    for line in strange(os.environ, variables()):
+    for line in unread():
         print(f"warning: {line}", file=sys.stderr)
     command = module_command(MODULES[Role(role.value)])
     os.execve(command[0], command, module_environment({}))  # noqa: S606

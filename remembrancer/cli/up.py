@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -19,10 +18,9 @@ from remembrancer.cli.local.child import mark_start, tail
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import is_free
 from remembrancer.cli.local.service import LocalService
-from remembrancer.cli.local.settings_check import variables
 from remembrancer.cli.local.state import AlreadyRunning, Phase, State, read_state, unnoted_supervisor
 from remembrancer.cli.local.supervisor import StartFailed
-from remembrancer.runtime.variables import strange
+from remembrancer.cli.variables import unread
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -37,7 +35,7 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
 
     `gateway_port` 0 is a free one; None is the last one, else 7700, else a free one.
     """
-    for line in strange(os.environ, variables()):
+    for line in unread():
         _print(console, f"[yellow]{escape(line)}[/]")
     try:
         folder = DataFolder.at(data)

@@ -14,15 +14,16 @@ from remembrancer.cli.memories.look import recall as show_recall
 from remembrancer.cli.memories.look import recent as show_recent
 from remembrancer.cli.memories.service import connected, print_json
 from remembrancer.cli.memories.transfer import export_scope, import_scope
+from remembrancer.cli.variables import TARGET, TOKEN
 from remembrancer.client import selection
 
 Scope = Annotated[str, typer.Argument(help="Scope such as project:apollo, or org:ID for an organisation.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and no progress bar.")]
 Target = Annotated[
     str | None,
-    typer.Option(envvar="REMEMBRANCER_TARGET", help="host:port of the service. Default: the one that runs here."),
+    typer.Option(envvar=TARGET, help="host:port of the service. Default: the one that runs here."),
 ]
-Token = Annotated[str | None, typer.Option(envvar="REMEMBRANCER_TOKEN", help="Credentials.", show_default=False)]
+Token = Annotated[str | None, typer.Option(envvar=TOKEN, help="Credentials.", show_default=False)]
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder of the service here.", show_default=False)]
 Agent = Annotated[str | None, typer.Option(help="The agent whose memories are meant.", show_default="default-agent")]
 User = Annotated[str | None, typer.Option(help="The user they belong to.")]

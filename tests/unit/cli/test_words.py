@@ -16,6 +16,7 @@ from unittest.mock import Mock
 import pytest
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from remembrancer.cli import up as up_module
 from remembrancer.cli.display import StartProgress, show_failure
@@ -25,9 +26,11 @@ from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.identity import ProcessIdentity
 from remembrancer.cli.local.settings_check import variables
 from remembrancer.cli.local.state import Phase, RoleState, State, write_state
+from remembrancer.cli.main import build_app
 from remembrancer.cli.memories import look
 from remembrancer.cli.status import status
 from remembrancer.cli.up import USUAL_PORT, up, usual_port
+from remembrancer.cli.variables import unread
 from remembrancer.v1 import listing_pb2, recall_pb2, record_pb2
 from tests.valkey import until
 
@@ -177,6 +180,17 @@ def test_the_settings_of_all_processes_are_known() -> None:
     names = variables()
     assert {"REMEMBRANCER_LISTEN", "REMEMBRANCER_SESSION_RETRIEVALS", "REMEMBRANCER_MODEL"} <= names
     assert {"REMEMBRANCER_MEMORY_MIB", "REMEMBRANCER_DEEP_TARGETS"} <= names
+
+
+def test_what_the_commands_read_is_not_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = typer.main.get_command(build_app())
+    assert isinstance(root, TyperGroup)
+    read = {str(option.envvar) for command in root.commands.values() for option in command.params if option.envvar}
+    assert read == {"REMEMBRANCER_TARGET", "REMEMBRANCER_TOKEN"}
+    for name in (*read, "REMEMBRANCER_TOKENS"):
+        monkeypatch.setenv(name, "x")
+    (line,) = unread()
+    assert line.startswith("REMEMBRANCER_TOKENS is not a setting")
 
 
 def test_another_port_than_the_usual_one_is_told_of() -> None:

@@ -1,0 +1,18 @@
+"""Variables that the command itself reads, and a look for those that nothing reads."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from remembrancer.cli.local.settings_check import variables
+from remembrancer.runtime.variables import PREFIX, strange
+
+TARGET: Final = f"{PREFIX}TARGET"
+TOKEN: Final = f"{PREFIX}TOKEN"
+"""Where the memory commands find the service, and their credentials."""
+
+
+def unread() -> list[str]:
+    """Return a line for each variable of the environment that looks like a setting and is none."""
+    return strange(os.environ, variables() | {TARGET, TOKEN})
