@@ -164,7 +164,7 @@ class SessionEnded(PreconditionFailed):
 
     reason = errors_pb2.ERROR_REASON_SESSION_ENDED
 
-    def __init__(self, session_id: str, how: str = "ended") -> None:
+    def __init__(self, session_id: str, how: str) -> None:
         """Take the session id as sent, and how it ended: "committed" or "abandoned"."""
         super().__init__(f"the session was {how}; open another one", session_id)
 

@@ -61,9 +61,8 @@ def _hit(
 
 
 def _step(step: tier_pb2.PathStep, records: Mapping[int, store_pb2.Record]) -> str:
-    n: int = getattr(step, "from")
-    record = records.get(n)
-    source = record_id(record.kind, n) if record is not None else "an earlier memory"
+    record = records.get(step.source)
+    source = record_id(record.kind, step.source) if record is not None else "an earlier memory"
     match step.kind:
         case tier_pb2.EDGE_KIND_SHARES_ENTITY:
             return f"shares {step.entity.entity_id} with {source}"

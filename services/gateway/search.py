@@ -199,7 +199,7 @@ class Searcher:
             found.entities += list(response.entities)[:ENTITIES]
             found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
         ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
-        ns |= {getattr(step, "from") for c in linked for step in c.path}
+        ns |= {step.source for c in linked for step in c.path}
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         found.procedures = [p for p in found.procedures if p.n in found.records]
         kinds = Kinds()

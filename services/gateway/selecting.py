@@ -18,21 +18,18 @@ from services.gateway import enums
 
 
 def check_selection(
-    selection: record_pb2.MemorySelection,
-    scope: ScopeKey,
-    projects: Mapping[str, str] | None,
-    field: str = "selection",
+    selection: record_pb2.MemorySelection, scope: ScopeKey, projects: Mapping[str, str] | None
 ) -> Selection:
     """Return the checked selection; `projects` is the operating context. Errors: InvalidField naming its part."""
-    enums.all_known(f"{field}.kinds", common_pb2.MemoryKind, selection.kinds)
-    enums.all_known(f"{field}.types", common_pb2.MemoryType, selection.types)
+    enums.all_known("selection.kinds", common_pb2.MemoryKind, selection.kinds)
+    enums.all_known("selection.types", common_pb2.MemoryType, selection.types)
     after = selection.occurred_after if selection.HasField("occurred_after") else None
     before = selection.occurred_before if selection.HasField("occurred_before") else None
     for name, moment in (("occurred_after", after), ("occurred_before", before)):
         if moment is not None:
-            check_timestamp(f"{field}.{name}", moment)
+            check_timestamp(f"selection.{name}", moment)
     return replace(
-        check_view(selection.axes, selection.any_axis, scope, projects, f"{field}."),
+        check_view(selection.axes, selection.any_axis, scope, projects, "selection."),
         kinds=frozenset(selection.kinds),
         types=frozenset(selection.types),
         after=after,

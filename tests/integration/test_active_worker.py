@@ -150,7 +150,7 @@ async def test_p29_without_a_query_vector_words_answer(partition: Partition, act
     await partition.put(2, record("cats purr"), direction("b"))
     (candidate,) = (await active.search(partition, "falcon?")).direct
     assert candidate.n == 1
-    assert candidate.cosine == 0
+    assert candidate.similarity == 0
 
 
 async def test_procedures_come_apart_from_memories(partition: Partition, active: Tier) -> None:

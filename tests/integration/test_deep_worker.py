@@ -34,7 +34,7 @@ async def adoption(partition: Partition, **axes: str) -> tuple[int, int]:
 
 
 def steps(candidate: tier_pb2.Candidate) -> list[tuple[int, int, str]]:
-    return [(step.kind, getattr(step, "from"), step.entity.label) for step in candidate.path]
+    return [(step.kind, step.source, step.entity.label) for step in candidate.path]
 
 
 def found(candidates: Sequence[tier_pb2.Candidate]) -> list[int]:
@@ -92,7 +92,7 @@ async def test_another_users_records_entities_and_edges_stay_hidden(partition: P
     assert own not in found(ana.associated)
     assert "Zelda" not in {score.entity.label for score in ana.entities}
     ben = await deep.search(partition, QUERY, PET, user_id="ben")
-    assert adopted not in {getattr(step, "from") for c in ben.associated for step in c.path}
+    assert adopted not in {step.source for c in ben.associated for step in c.path}
     assert "Dana" not in {score.entity.label for score in ben.entities}
 
 

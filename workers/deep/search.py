@@ -100,6 +100,4 @@ def _path(graph: Graph, reached: Reached) -> Iterable[tier_pb2.PathStep]:
         if step.entity_id:
             label = graph.labels(step.source)[step.entity_id]
             entity = store_pb2.Entity(entity_id=step.entity_id, label=label)
-        pb_step = tier_pb2.PathStep(kind=step.kind, entity=entity)
-        setattr(pb_step, "from", step.source)
-        yield pb_step
+        yield tier_pb2.PathStep(kind=step.kind, source=step.source, entity=entity)

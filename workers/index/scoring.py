@@ -158,8 +158,8 @@ class Scorer:
             self._words.alone[slots],
         )
         return [
-            tier_pb2.Candidate(n=n, relevance=relevance, bonus=bonus, cosine=cosine, lexical=lexical)
-            for n, relevance, bonus, cosine, lexical in zip(*(column.tolist() for column in columns), strict=True)
+            tier_pb2.Candidate(n=n, relevance=relevance, bonus=bonus, similarity=similar, lexical=lexical)
+            for n, relevance, bonus, similar, lexical in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
     def _candidates(self, least: int) -> Slots:

@@ -28,15 +28,15 @@ from remembrancer.internal.v1 import store_pb2 as remembrancer_dot_internal_dot_
 from remembrancer.v1 import common_pb2 as remembrancer_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#remembrancer/internal/v1/tier.proto\x12\x18remembrancer.internal.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$remembrancer/internal/v1/store.proto\x1a\x1cremembrancer/v1/common.proto\"\x98\x04\n\rSearchRequest\x12\x11\n\tpartition\x18\x01 \x01(\t\x12\x0c\n\x04head\x18\x02 \x01(\t\x12\x10\n\x08model_id\x18\x03 \x01(\t\x12\x14\n\x0cquery_vector\x18\x04 \x01(\x0c\x12\x12\n\ncue_vector\x18\x05 \x01(\x0c\x12\x31\n\x05query\x18\x06 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12/\n\x03\x63ue\x18\x07 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12\x10\n\x08speakers\x18\x08 \x03(\t\x12\x30\n\x06\x66ilter\x18\t \x01(\x0b\x32 .remembrancer.internal.v1.Filter\x12)\n\x05\x61s_of\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x64\x65pth\x18\x0b \x01(\x05\x12\x12\n\nprocedures\x18\x0c \x01(\x05\x12-\n\x0ctask_context\x18\r \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x35\n\x07windows\x18\x0e \x03(\x0b\x32$.remembrancer.internal.v1.TimeWindow\x12\x18\n\x10unrelated_cosine\x18\x0f \x01(\x01\x12\x10\n\x08text_key\x18\x10 \x01(\x10\x12\x12\n\ntime_terms\x18\x11 \x03(\t\x12\x0e\n\x06recent\x18\x14 \x01(\x08\"`\n\nTimeWindow\x12)\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8a\x02\n\x06\x46ilter\x12#\n\x04\x61xes\x18\x01 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12*\n\x05kinds\x18\x02 \x03(\x0e\x32\x1b.remembrancer.v1.MemoryKind\x12*\n\x05types\x18\x03 \x03(\x0e\x32\x1b.remembrancer.v1.MemoryType\x12\x32\n\x0eoccurred_after\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0foccurred_before\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\x12include_superseded\x18\x06 \x01(\x08\"\x9f\x02\n\x0eSearchResponse\x12\x33\n\x06\x64irect\x18\x01 \x03(\x0b\x32#.remembrancer.internal.v1.Candidate\x12\x37\n\nassociated\x18\x02 \x03(\x0b\x32#.remembrancer.internal.v1.Candidate\x12\x37\n\x08\x65ntities\x18\x03 \x03(\x0b\x32%.remembrancer.internal.v1.EntityScore\x12@\n\nprocedures\x18\x04 \x03(\x0b\x32,.remembrancer.internal.v1.ProcedureCandidate\x12\x10\n\x08\x61ny_live\x18\x05 \x01(\x08\x12\x12\n\nwords_only\x18\x06 \x01(\x08\"\x8b\x01\n\tCandidate\x12\t\n\x01n\x18\x01 \x01(\x03\x12\x11\n\trelevance\x18\x02 \x01(\x01\x12\r\n\x05\x62onus\x18\x03 \x01(\x01\x12\x0e\n\x06\x63osine\x18\x04 \x01(\x01\x12\x0f\n\x07lexical\x18\x05 \x01(\x01\x12\x30\n\x04path\x18\x06 \x03(\x0b\x32\".remembrancer.internal.v1.PathStep\"|\n\x08PathStep\x12\x30\n\x04kind\x18\x01 \x01(\x0e\x32\".remembrancer.internal.v1.EdgeKind\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12\x30\n\x06\x65ntity\x18\x03 \x01(\x0b\x32 .remembrancer.internal.v1.Entity\"N\n\x0b\x45ntityScore\x12\x30\n\x06\x65ntity\x18\x01 \x01(\x0b\x32 .remembrancer.internal.v1.Entity\x12\r\n\x05score\x18\x02 \x01(\x01\"2\n\x12ProcedureCandidate\x12\t\n\x01n\x18\x01 \x01(\x03\x12\x11\n\trelevance\x18\x02 \x01(\x01\".\n\x0bWarmRequest\x12\x11\n\tpartition\x18\x01 \x01(\t\x12\x0c\n\x04head\x18\x02 \x01(\t\"\x0e\n\x0cWarmResponse\"\x12\n\x10GetStatusRequest\"q\n\x11GetStatusResponse\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12#\n\x04tier\x18\x02 \x01(\x0e\x32\x15.remembrancer.v1.Tier\x12\x12\n\npartitions\x18\x03 \x03(\t\x12\x10\n\x08\x64raining\x18\x04 \x01(\x08*\xc9\x01\n\x08\x45\x64geKind\x12\x19\n\x15\x45\x44GE_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45\x44GE_KIND_SHARES_ENTITY\x10\x01\x12\x17\n\x13\x45\x44GE_KIND_NEXT_TURN\x10\x02\x12\x1b\n\x17\x45\x44GE_KIND_PREVIOUS_TURN\x10\x03\x12\x1a\n\x16\x45\x44GE_KIND_SAME_SESSION\x10\x04\x12\x1b\n\x17\x45\x44GE_KIND_USED_TOGETHER\x10\x05\x12\x16\n\x12\x45\x44GE_KIND_REPLACES\x10\x06\x32\xa7\x02\n\x0bTierService\x12[\n\x06Search\x12\'.remembrancer.internal.v1.SearchRequest\x1a(.remembrancer.internal.v1.SearchResponse\x12U\n\x04Warm\x12%.remembrancer.internal.v1.WarmRequest\x1a&.remembrancer.internal.v1.WarmResponse\x12\x64\n\tGetStatus\x12*.remembrancer.internal.v1.GetStatusRequest\x1a+.remembrancer.internal.v1.GetStatusResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#remembrancer/internal/v1/tier.proto\x12\x18remembrancer.internal.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$remembrancer/internal/v1/store.proto\x1a\x1cremembrancer/v1/common.proto\"\x98\x04\n\rSearchRequest\x12\x11\n\tpartition\x18\x01 \x01(\t\x12\x0c\n\x04head\x18\x02 \x01(\t\x12\x10\n\x08model_id\x18\x03 \x01(\t\x12\x14\n\x0cquery_vector\x18\x04 \x01(\x0c\x12\x12\n\ncue_vector\x18\x05 \x01(\x0c\x12\x31\n\x05query\x18\x06 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12/\n\x03\x63ue\x18\x07 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12\x10\n\x08speakers\x18\x08 \x03(\t\x12\x30\n\x06\x66ilter\x18\t \x01(\x0b\x32 .remembrancer.internal.v1.Filter\x12)\n\x05\x61s_of\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x64\x65pth\x18\x0b \x01(\x05\x12\x12\n\nprocedures\x18\x0c \x01(\x05\x12-\n\x0ctask_context\x18\r \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x35\n\x07windows\x18\x0e \x03(\x0b\x32$.remembrancer.internal.v1.TimeWindow\x12\x18\n\x10unrelated_cosine\x18\x0f \x01(\x01\x12\x10\n\x08text_key\x18\x10 \x01(\x10\x12\x12\n\ntime_terms\x18\x11 \x03(\t\x12\x0e\n\x06recent\x18\x14 \x01(\x08\"`\n\nTimeWindow\x12)\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8a\x02\n\x06\x46ilter\x12#\n\x04\x61xes\x18\x01 \x01(\x0b\x32\x15.remembrancer.v1.Axes\x12*\n\x05kinds\x18\x02 \x03(\x0e\x32\x1b.remembrancer.v1.MemoryKind\x12*\n\x05types\x18\x03 \x03(\x0e\x32\x1b.remembrancer.v1.MemoryType\x12\x32\n\x0eoccurred_after\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0foccurred_before\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\x12include_superseded\x18\x06 \x01(\x08\"\x9f\x02\n\x0eSearchResponse\x12\x33\n\x06\x64irect\x18\x01 \x03(\x0b\x32#.remembrancer.internal.v1.Candidate\x12\x37\n\nassociated\x18\x02 \x03(\x0b\x32#.remembrancer.internal.v1.Candidate\x12\x37\n\x08\x65ntities\x18\x03 \x03(\x0b\x32%.remembrancer.internal.v1.EntityScore\x12@\n\nprocedures\x18\x04 \x03(\x0b\x32,.remembrancer.internal.v1.ProcedureCandidate\x12\x10\n\x08\x61ny_live\x18\x05 \x01(\x08\x12\x12\n\nwords_only\x18\x06 \x01(\x08\"\x8f\x01\n\tCandidate\x12\t\n\x01n\x18\x01 \x01(\x03\x12\x11\n\trelevance\x18\x02 \x01(\x01\x12\r\n\x05\x62onus\x18\x03 \x01(\x01\x12\x12\n\nsimilarity\x18\x04 \x01(\x01\x12\x0f\n\x07lexical\x18\x05 \x01(\x01\x12\x30\n\x04path\x18\x06 \x03(\x0b\x32\".remembrancer.internal.v1.PathStep\"~\n\x08PathStep\x12\x30\n\x04kind\x18\x01 \x01(\x0e\x32\".remembrancer.internal.v1.EdgeKind\x12\x0e\n\x06source\x18\x02 \x01(\x03\x12\x30\n\x06\x65ntity\x18\x03 \x01(\x0b\x32 .remembrancer.internal.v1.Entity\"N\n\x0b\x45ntityScore\x12\x30\n\x06\x65ntity\x18\x01 \x01(\x0b\x32 .remembrancer.internal.v1.Entity\x12\r\n\x05score\x18\x02 \x01(\x01\"2\n\x12ProcedureCandidate\x12\t\n\x01n\x18\x01 \x01(\x03\x12\x11\n\trelevance\x18\x02 \x01(\x01\".\n\x0bWarmRequest\x12\x11\n\tpartition\x18\x01 \x01(\t\x12\x0c\n\x04head\x18\x02 \x01(\t\"\x0e\n\x0cWarmResponse\"\x12\n\x10GetStatusRequest\"o\n\x11GetStatusResponse\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12#\n\x04tier\x18\x02 \x01(\x0e\x32\x15.remembrancer.v1.Tier\x12\x12\n\npartitions\x18\x03 \x03(\tJ\x04\x08\x04\x10\x05R\x08\x64raining*\xc9\x01\n\x08\x45\x64geKind\x12\x19\n\x15\x45\x44GE_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x45\x44GE_KIND_SHARES_ENTITY\x10\x01\x12\x17\n\x13\x45\x44GE_KIND_NEXT_TURN\x10\x02\x12\x1b\n\x17\x45\x44GE_KIND_PREVIOUS_TURN\x10\x03\x12\x1a\n\x16\x45\x44GE_KIND_SAME_SESSION\x10\x04\x12\x1b\n\x17\x45\x44GE_KIND_USED_TOGETHER\x10\x05\x12\x16\n\x12\x45\x44GE_KIND_REPLACES\x10\x06\x32\xa7\x02\n\x0bTierService\x12[\n\x06Search\x12\'.remembrancer.internal.v1.SearchRequest\x1a(.remembrancer.internal.v1.SearchResponse\x12U\n\x04Warm\x12%.remembrancer.internal.v1.WarmRequest\x1a&.remembrancer.internal.v1.WarmResponse\x12\x64\n\tGetStatus\x12*.remembrancer.internal.v1.GetStatusRequest\x1a+.remembrancer.internal.v1.GetStatusResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remembrancer.internal.v1.tier_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_EDGEKIND']._serialized_start=1992
-  _globals['_EDGEKIND']._serialized_end=2193
+  _globals['_EDGEKIND']._serialized_start=1996
+  _globals['_EDGEKIND']._serialized_end=2197
   _globals['_SEARCHREQUEST']._serialized_start=197
   _globals['_SEARCHREQUEST']._serialized_end=733
   _globals['_TIMEWINDOW']._serialized_start=735
@@ -46,21 +46,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEARCHRESPONSE']._serialized_start=1103
   _globals['_SEARCHRESPONSE']._serialized_end=1390
   _globals['_CANDIDATE']._serialized_start=1393
-  _globals['_CANDIDATE']._serialized_end=1532
-  _globals['_PATHSTEP']._serialized_start=1534
-  _globals['_PATHSTEP']._serialized_end=1658
-  _globals['_ENTITYSCORE']._serialized_start=1660
-  _globals['_ENTITYSCORE']._serialized_end=1738
-  _globals['_PROCEDURECANDIDATE']._serialized_start=1740
-  _globals['_PROCEDURECANDIDATE']._serialized_end=1790
-  _globals['_WARMREQUEST']._serialized_start=1792
-  _globals['_WARMREQUEST']._serialized_end=1838
-  _globals['_WARMRESPONSE']._serialized_start=1840
-  _globals['_WARMRESPONSE']._serialized_end=1854
-  _globals['_GETSTATUSREQUEST']._serialized_start=1856
-  _globals['_GETSTATUSREQUEST']._serialized_end=1874
-  _globals['_GETSTATUSRESPONSE']._serialized_start=1876
-  _globals['_GETSTATUSRESPONSE']._serialized_end=1989
-  _globals['_TIERSERVICE']._serialized_start=2196
-  _globals['_TIERSERVICE']._serialized_end=2491
+  _globals['_CANDIDATE']._serialized_end=1536
+  _globals['_PATHSTEP']._serialized_start=1538
+  _globals['_PATHSTEP']._serialized_end=1664
+  _globals['_ENTITYSCORE']._serialized_start=1666
+  _globals['_ENTITYSCORE']._serialized_end=1744
+  _globals['_PROCEDURECANDIDATE']._serialized_start=1746
+  _globals['_PROCEDURECANDIDATE']._serialized_end=1796
+  _globals['_WARMREQUEST']._serialized_start=1798
+  _globals['_WARMREQUEST']._serialized_end=1844
+  _globals['_WARMRESPONSE']._serialized_start=1846
+  _globals['_WARMRESPONSE']._serialized_end=1860
+  _globals['_GETSTATUSREQUEST']._serialized_start=1862
+  _globals['_GETSTATUSREQUEST']._serialized_end=1880
+  _globals['_GETSTATUSRESPONSE']._serialized_start=1882
+  _globals['_GETSTATUSRESPONSE']._serialized_end=1993
+  _globals['_TIERSERVICE']._serialized_start=2200
+  _globals['_TIERSERVICE']._serialized_end=2495
 # @@protoc_insertion_point(module_scope)

@@ -314,7 +314,7 @@ class Candidate(_message.Message):
     N_FIELD_NUMBER: _builtins.int
     RELEVANCE_FIELD_NUMBER: _builtins.int
     BONUS_FIELD_NUMBER: _builtins.int
-    COSINE_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
     LEXICAL_FIELD_NUMBER: _builtins.int
     PATH_FIELD_NUMBER: _builtins.int
     n: _builtins.int
@@ -323,7 +323,7 @@ class Candidate(_message.Message):
     """0..1, absolute; see remembrancer.model.ranking."""
     bonus: _builtins.float
     """0..1: learned strength and recency, to be weighed into the bonus."""
-    cosine: _builtins.float
+    similarity: _builtins.float
     """Similarity of the best window with the query, -1..1: its cosine, with the model's `unrelated_cosine` as 0. 0 when
     not embedded.
     """
@@ -339,13 +339,13 @@ class Candidate(_message.Message):
         n: _builtins.int = ...,
         relevance: _builtins.float = ...,
         bonus: _builtins.float = ...,
-        cosine: _builtins.float = ...,
+        similarity: _builtins.float = ...,
         lexical: _builtins.float = ...,
         path: _abc.Iterable[Global___PathStep] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bonus", b"bonus", "cosine", b"cosine", "lexical", b"lexical", "n", b"n", "path", b"path", "relevance", b"relevance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bonus", b"bonus", "lexical", b"lexical", "n", b"n", "path", b"path", "relevance", b"relevance", "similarity", b"similarity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -358,10 +358,12 @@ class PathStep(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     KIND_FIELD_NUMBER: _builtins.int
-    FROM_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
     ENTITY_FIELD_NUMBER: _builtins.int
     kind: Global___EdgeKind.ValueType
     """Why the step was possible."""
+    source: _builtins.int
+    """The record the step started from."""
     @_builtins.property
     def entity(self) -> _store_pb2.Entity:
         """For SHARES_ENTITY: the entity."""
@@ -370,11 +372,12 @@ class PathStep(_message.Message):
         self,
         *,
         kind: Global___EdgeKind.ValueType = ...,
+        source: _builtins.int = ...,
         entity: _store_pb2.Entity | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "from", b"from", "kind", b"kind"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "kind", b"kind", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -503,13 +506,10 @@ class GetStatusResponse(_message.Message):
     WORKER_ID_FIELD_NUMBER: _builtins.int
     TIER_FIELD_NUMBER: _builtins.int
     PARTITIONS_FIELD_NUMBER: _builtins.int
-    DRAINING_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """Stable id of the worker."""
     tier: _common_pb2.Tier.ValueType
     """Which tier it serves."""
-    draining: _builtins.bool
-    """Whether it is going away."""
     @_builtins.property
     def partitions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Partitions that it holds loaded."""
@@ -520,11 +520,10 @@ class GetStatusResponse(_message.Message):
         worker_id: _builtins.str = ...,
         tier: _common_pb2.Tier.ValueType = ...,
         partitions: _abc.Iterable[_builtins.str] | None = ...,
-        draining: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["draining", b"draining", "partitions", b"partitions", "tier", b"tier", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["partitions", b"partitions", "tier", b"tier", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

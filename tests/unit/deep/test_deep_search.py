@@ -66,7 +66,7 @@ def ask(
 
 
 def steps(candidate: tier_pb2.Candidate) -> list[tuple[int, int, str]]:
-    return [(step.kind, getattr(step, "from"), step.entity.label) for step in candidate.path]
+    return [(step.kind, step.source, step.entity.label) for step in candidate.path]
 
 
 def story() -> list[StoredRecord]:
@@ -91,7 +91,7 @@ def test_an_associated_record_is_as_relevant_as_its_own_match_at_least_and_less_
     everything = {candidate.n: candidate.relevance for candidate in ask(partition, depth=100).direct}
     associated = {candidate.n: candidate for candidate in ask(partition).associated}
     assert everything[2] < associated[2].relevance < everything[1]
-    assert associated[2].cosine == pytest.approx(0.1, abs=0.02)
+    assert associated[2].similarity == pytest.approx(0.1, abs=0.02)
 
 
 def test_an_off_topic_query_associates_with_low_relevance_only() -> None:
@@ -188,5 +188,5 @@ def test_a_partition_that_grew_answers_like_one_loaded_afresh(
     rng.shuffle(last)
     grown, fresh = partition_of(*history), partition_of(*last, *last)
     assert ask(grown, "Ann", depth=5) == ask(fresh, "Ann", depth=5)
-    named = {getattr(step, "from") for c in ask(grown, "Ann").associated for step in c.path}
+    named = {step.source for c in ask(grown, "Ann").associated for step in c.path}
     assert not named & gone

@@ -99,7 +99,7 @@ def test_a_model_whose_unrelated_texts_have_a_high_cosine_says_the_same() -> Non
     wanted.unrelated_cosine = 0.7
     found = high.search(wanted).candidates[0]
     assert found.relevance == pytest.approx(expected.relevance, abs=2e-3)
-    assert found.cosine == pytest.approx(expected.cosine, abs=2e-3)
+    assert found.similarity == pytest.approx(expected.similarity, abs=2e-3)
 
 
 def test_f2_a_search_without_a_vector_that_fits_says_so() -> None:

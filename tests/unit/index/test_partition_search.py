@@ -59,7 +59,7 @@ def test_c7_asking_for_more_than_there_is_gives_what_there_is() -> None:
     found = index(*(stored(n, record(f"fact {n}"), direction(f"f{n}")) for n in (1, 2, 3)))
     candidates = found.search(request("fact", direction("q"), 50)).candidates
     assert sorted(c.n for c in candidates) == [1, 2, 3]
-    assert all(0 <= c.relevance <= 1 and -1 <= c.cosine <= 1 for c in candidates)
+    assert all(0 <= c.relevance <= 1 and -1 <= c.similarity <= 1 for c in candidates)
 
 
 def test_c7_an_empty_partition_answers_nothing() -> None:
@@ -89,7 +89,7 @@ def test_c19_an_edited_record_is_found_by_its_new_text_only() -> None:
     found.apply(stored(1, record("Anna lives in Porto."), direction("porto")))
     assert ids(found, request("Lisbon")) == []
     assert ids(found, request("Porto")) == [1]
-    cosine = found.search(request("", direction("lisbon"))).candidates[0].cosine
+    cosine = found.search(request("", direction("lisbon"))).candidates[0].similarity
     assert cosine == pytest.approx(float(direction("porto") @ direction("lisbon")), abs=2e-3)
 
 
@@ -106,7 +106,7 @@ def test_c21_p33_a_record_with_a_damaged_vector_is_found_by_words() -> None:
     found = index(damaged, stored(2, record("Another thing."), direction("b")))
     assert ids(found, request("falcon", direction("b"))) == [2, 1]
     found.apply(stored(1, record("The falcon code is 7713."), direction("a")))
-    assert found.search(request("falcon", direction("a"))).candidates[0].cosine == pytest.approx(1, abs=2e-3)
+    assert found.search(request("falcon", direction("a"))).candidates[0].similarity == pytest.approx(1, abs=2e-3)
 
 
 def test_without_a_query_vector_words_answer() -> None:
@@ -147,7 +147,7 @@ def test_the_best_window_of_a_long_text_counts() -> None:
     windows = np.stack([direction("x"), direction("y"), direction("q")])
     found = index(stored(1, record("long"), windows), stored(2, record("short"), near("q", 0.5, "s")))
     (first, _) = found.search(request("", direction("q"))).candidates
-    assert (first.n, round(first.cosine, 2)) == (1, 1.0)
+    assert (first.n, round(first.similarity, 2)) == (1, 1.0)
 
 
 def test_the_words_of_a_turns_date_are_searchable_unless_the_time_is_uncertain() -> None:

@@ -92,7 +92,7 @@ def test_any_text_fits_into_the_trailers(text: str, field: str) -> None:
     cases = [
         InvalidField(field, text, *(Violation(field, text) for _ in range(50))),
         SessionNotFound(text),
-        errors.SessionEnded(text),
+        errors.SessionEnded(text, "committed"),
         errors.StoreUnavailable(text, detail=text, **{field: text}),
     ]
     for error in cases:
