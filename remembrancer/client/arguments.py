@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, TypeVar
 
-from google.protobuf import message_factory, struct_pb2, timestamp_pb2
+from google.protobuf import duration_pb2, message_factory, struct_pb2, timestamp_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from remembrancer.client.enums import number_of
 from remembrancer.v1 import common_pb2
 
-ScopeLike = str | common_pb2.Scope
-"""A path such as "project:apollo", or what `tenant` returns."""
+ScopeLike = str | common_pb2.Scope | Mapping[str, str]
+"""A path such as "project:apollo", or what `tenant` returns, or a mapping with the names that it takes."""
 
 Moment = datetime | timestamp_pb2.Timestamp
 """A naive datetime is read as UTC."""
@@ -41,11 +41,18 @@ _MAKERS: Mapping[str, str] = {
 }
 """Messages that a function of this package makes."""
 
+_BY_TEXT: Mapping[str, str] = {"ProcedureStep": "summary"}
+"""Messages that may be given as the text of one field."""
+
+_MOMENTS_AS_TEXT = ("remembrancer.v1.TurnInput.timestamp", "remembrancer.v1.ContextEntry.timestamp")
+"""Text fields that hold a moment, which may be given as a datetime."""
+
 
 def build(message: type[_M], **fields: Any) -> _M:
     """Return a message of the fields that are not None.
 
-    Enum values may be names, messages may be mappings (at any depth), moments may be datetimes. Errors name the field:
+    Enum values may be names, messages mappings (at any depth), moments datetimes, durations timedeltas, and steps of a
+    procedure the text of their summary. Errors name the field:
     TypeError for a value of another kind, such as text where a list is wanted; ValueError for an unknown field or enum
     name, and for text with a lone surrogate (half of a character beyond U+FFFF), which has no UTF-8 form.
     """
@@ -56,6 +63,8 @@ def to_scope(scope: ScopeLike) -> common_pb2.Scope:
     """Return the proto form of a scope."""
     if isinstance(scope, common_pb2.Scope):
         return scope
+    if isinstance(scope, Mapping):
+        return common_pb2.Scope(tenant=common_pb2.TenantScope(**_fields(common_pb2.TenantScope, scope, "scope.")))
     if not isinstance(scope, str):
         raise TypeError(f"scope: takes a path such as 'project:apollo' or what tenant(...) returns; not {_kind(scope)}")
     _check_text("scope", scope)
@@ -108,6 +117,8 @@ def _value(field: FieldDescriptor, value: Any, where: str) -> Any:
         return number_of(field.enum_type, value, where, field.full_name)
     if field.message_type is not None:
         return _message(message_factory.GetMessageClass(field.message_type), value, where)
+    if isinstance(value, datetime) and field.full_name in _MOMENTS_AS_TEXT:
+        return value.isoformat()
     if field.type == FieldDescriptor.TYPE_STRING:
         if not isinstance(value, str):
             raise TypeError(f"{where}: takes text; not {_kind(value)}")
@@ -124,9 +135,18 @@ def _message(message: type[Message], value: Any, where: str) -> Message | None:
         if not isinstance(value, datetime):
             raise TypeError(f"{where}: takes a datetime; not {_kind(value)}")
         return to_timestamp(value)
+    if message is duration_pb2.Duration:
+        if not isinstance(value, timedelta):
+            raise TypeError(f"{where}: takes a timedelta; not {_kind(value)}")
+        duration = duration_pb2.Duration()
+        duration.FromTimedelta(value)
+        return duration
+    name = message.DESCRIPTOR.name
+    if isinstance(value, str) and name in _BY_TEXT:
+        value = {_BY_TEXT[name]: value}
     if isinstance(value, Mapping):
         return message(**_fields(message, value, f"{where}."))
-    maker = _MAKERS.get(message.DESCRIPTOR.name)
+    maker = _MAKERS.get(name)
     wanted = f"what {maker}(...) returns, or a mapping" if maker else "a mapping"
     raise TypeError(f"{where}: takes {wanted}; not {_kind(value)}")
 

@@ -15,8 +15,7 @@ def context_entry(
     content: str, *, role: str = "", name: str = "", user_id: str = "", timestamp: str | datetime = ""
 ) -> recall_pb2.ContextEntry:
     """Return an entry of the held conversation; one of role `user` or `assistant` is echoed."""
-    when = timestamp.isoformat() if isinstance(timestamp, datetime) else timestamp
-    return build(recall_pb2.ContextEntry, role=role, name=name, user_id=user_id, content=content, timestamp=when)
+    return build(recall_pb2.ContextEntry, role=role, name=name, user_id=user_id, content=content, timestamp=timestamp)
 
 
 def recall_with_context(

@@ -42,8 +42,7 @@ def turn(
 
     `timestamp` is a datetime, or text in RFC 3339 or ISO 8601; without a zone it is read as UTC.
     """
-    when = timestamp.isoformat() if isinstance(timestamp, datetime) else timestamp
-    return build(memory_pb2.TurnInput, content=content, name=name, role=role, timestamp=when, msg_id=msg_id)
+    return build(memory_pb2.TurnInput, content=content, name=name, role=role, timestamp=timestamp, msg_id=msg_id)
 
 
 def memory_feedback(
@@ -106,18 +105,17 @@ def feedback_item(
 
 def procedure(
     summary: str,
-    steps: Iterable[str],
+    steps: Iterable[str | Given[recall_pb2.ProcedureStep]],
     *,
     caveats: Iterable[str] = (),
     context: StructLike | None = None,
     deduplication_key: str = "",
 ) -> session_pb2.ProcedureInput:
     """Return the way something was done, for `commit`: `procedure("restore a database", ["stop it", "copy it"])`."""
-    listed = steps if isinstance(steps, str) else [build(recall_pb2.ProcedureStep, summary=step) for step in steps]
     return build(
         session_pb2.ProcedureInput,
         summary=summary,
-        steps=listed,
+        steps=steps,
         caveats=caveats,
         context=context,
         deduplication_key=deduplication_key,

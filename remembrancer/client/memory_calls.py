@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from google.protobuf import duration_pb2
-
 from remembrancer.client.arguments import AxesLike, Given, Moment, ScopeLike, build, to_scope
 from remembrancer.client.calls import READ_S, WRITE_S, Call, fresh_id
 from remembrancer.client.enums import EnumLike
@@ -176,11 +174,9 @@ def pause_persistence(
     timeout: float = WRITE_S,
 ) -> Call[pause_pb2.PausePersistenceResponse]:
     """Have writes with this session_key store nothing, for 30 minutes unless told otherwise."""
-    length = None
-    if duration is not None:
-        length = duration_pb2.Duration()
-        length.FromTimedelta(duration)
-    request = build(pause_pb2.PausePersistenceRequest, scope=to_scope(scope), session_key=session_key, duration=length)
+    request = build(
+        pause_pb2.PausePersistenceRequest, scope=to_scope(scope), session_key=session_key, duration=duration
+    )
     return Call("MemoryService/PausePersistence", request, pause_pb2.PausePersistenceResponse, timeout)
 
 

@@ -248,6 +248,52 @@ def test_enum_values_go_by_name_inside_mappings_too() -> None:
     assert listed.request.selection == selection(any_axis=["agent_id"], kinds=["turn"])
 
 
+WHEN = datetime(2024, 3, 10, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("function", "names", "taken"),
+    [
+        (tenant, {"org_id": "acme", "user_id": "u"}, lambda given: calls.recall("q", scope=given)),
+        (
+            memory,
+            {"type": "fact", "content": "x", "occurred_at": WHEN, "axes": {"user_id": "u"}},
+            lambda given: calls.remember([given], scope="a:b"),
+        ),
+        (
+            turn,
+            {"content": "x", "name": "Ada", "role": "user", "timestamp": WHEN, "msg_id": "1"},
+            lambda given: calls.record_turns([given], scope="a:b"),
+        ),
+        (
+            context_entry,
+            {"content": "x", "role": "user", "timestamp": WHEN},
+            lambda given: context_calls.recall_with_context("q", scope="a:b", agent_id="a", external_context=[given]),
+        ),
+        (
+            procedure,
+            {"summary": "how", "steps": ["one", {"summary": "two"}], "caveats": ["c"], "context": {"os": "linux"}},
+            lambda given: calls.commit(
+                "s", scope="a:b", final_goal="g", outcome="success", outcome_summary="o", procedure=given
+            ),
+        ),
+        (
+            selection,
+            {"kinds": ["turn"], "any_axis": ["agent_id"], "occurred_after": WHEN},
+            lambda given: memory_calls.list_memories(scope="a:b", selection=given),
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_mapping_with_the_same_names_does_as_well(
+    function: Callable[..., object], names: dict[str, Any], taken: Callable[[object], calls.Call[Any]]
+) -> None:
+    first, second = taken(names).request, taken(function(**names)).request
+    if "request_id" in first.DESCRIPTOR.fields_by_name:
+        first.request_id = second.request_id
+    assert first == second
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -272,7 +318,11 @@ def test_enum_values_go_by_name_inside_mappings_too() -> None:
         (lambda: calls.feedback("r", missing="a thing"), "missing: takes a list"),
         (lambda: calls.recall("q", scope="a:b", axes={"user": "u"}), "axes.user: there is no such field; there are: "),
         (lambda: calls.recall("q", scope=7), "scope: takes a path such as 'project:apollo' or what tenant"),  # type: ignore[arg-type]
+        (lambda: calls.recall("q", scope={"org": "acme"}), "scope.org: there is no such field; there are: org_id, us"),
         (lambda: memory("fact", 5), "content: takes text; not a int"),  # type: ignore[arg-type]
+        (lambda: turn(WHEN), "content: takes text; not a datetime"),  # type: ignore[arg-type]
+        (lambda: procedure("how", [WHEN]), r"steps\[0\]: takes a mapping; not a datetime"),  # type: ignore[list-item]
+        (lambda: memory_calls.pause_persistence(scope="a:b", duration=60), "duration: takes a timedelta; not a int"),  # type: ignore[arg-type]
         (lambda: memory("fact", "x", occurred_at="2024-01-01"), "occurred_at: takes a datetime; not a string"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
@@ -282,10 +332,11 @@ def test_what_does_not_fit_is_named_with_what_would(make: Callable[[], object], 
 
 
 def test_moments_go_as_datetimes() -> None:
-    when = datetime(2024, 3, 10, 1, tzinfo=UTC)
-    assert memory("fact", "x", occurred_at=when).occurred_at.ToDatetime(UTC) == when
-    assert turn("x", timestamp=when).timestamp == "2024-03-10T01:00:00+00:00"
+    assert memory("fact", "x", occurred_at=WHEN).occurred_at.ToDatetime(UTC) == WHEN
+    assert turn("x", timestamp=WHEN).timestamp == "2024-03-10T01:00:00+00:00"
     assert turn("x", timestamp="yesterday").timestamp == "yesterday"
+    length = timedelta(minutes=5, milliseconds=1)
+    assert memory_calls.pause_persistence(scope="a:b", duration=length).request.duration.ToTimedelta() == length
 
 
 def test_answers_read_as_words() -> None:
