@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from remembrancer.model.axes import DEFAULT_AGENT
 from remembrancer.model.scope import AXIS_LENGTH
@@ -33,22 +33,31 @@ def parse_projects(text: str, *, toml: bool) -> dict[str, str]:
     return table
 
 
-def settle(axes: common_pb2.Axes, projects: Mapping[str, str] | None) -> tuple[str | None, list[common_pb2.Warning]]:
-    """Put the agent's project in the place of `@auto` in axes that nothing else falls back to or from any more.
+class Resolved(NamedTuple):
+    """Axes without `@auto`; the project that took its place, None when the axes did not ask; what to warn of."""
 
-    Returns the project, None when the axes did not ask, and a warning when the agent has none: then it is the global
-    pool. Without `projects`, `@auto` is a project like any other.
+    axes: common_pb2.Axes
+    project: str | None
+    warnings: list[common_pb2.Warning]
+
+
+def resolve_auto(axes: common_pb2.Axes, projects: Mapping[str, str] | None) -> Resolved:
+    """Return axes with the agent's project in the place of `@auto`; they must not fall back to others any more.
+
+    An agent that has none gets the global pool and a warning. Without `projects`, `@auto` is a project like any other.
     """
     if axes.project_id != AUTO:
-        return None, []
+        return Resolved(axes, None, [])
     if projects is None:
-        return AUTO, []
+        return Resolved(axes, AUTO, [])
     project = projects.get(axes.agent_id or DEFAULT_AGENT)
-    axes.project_id = GLOBAL_POOL if project is None else project
+    resolved = common_pb2.Axes()
+    resolved.CopyFrom(axes)
+    resolved.project_id = GLOBAL_POOL if project is None else project
     if project is not None:
-        return project, []
+        return Resolved(resolved, project, [])
     warning = common_pb2.Warning(
         code=common_pb2.WARNING_CODE_OPERATING_CONTEXT_UNMAPPED,
         message="the operating context names no project for this agent; @auto stands for the global pool",
     )
-    return GLOBAL_POOL, [warning]
+    return Resolved(resolved, GLOBAL_POOL, [warning])

@@ -1,4 +1,4 @@
-"""Which memories say the same."""
+"""Which memories say the same: near-duplicates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOM: Final = 64
 
 
 def all_apart(texts: NDArray[np.int64], first_windows: NDArray[np.float32]) -> bool:
-    """Return whether no two memories can be of a kind: quick to tell, and true of most answers.
+    """Return whether no two memories can be near-duplicates: quick to tell, and true of most answers.
 
     `texts` stand for the folded texts; `first_windows` are the first vectors, (n, dimension), of those that have any.
     Copies have near first windows, which is looked at here, and near others, which is not.
@@ -27,11 +27,11 @@ def all_apart(texts: NDArray[np.int64], first_windows: NDArray[np.float32]) -> b
     return not near.any()
 
 
-class Kinds:
-    """Takes memories one by one, the best first, and says of each whether it is the first of its kind.
+class NearDuplicates:
+    """Takes memories one by one, the best first, and says of each whether it is new.
 
-    Two are of a kind when they have equal texts, or as many windows each, with a cosine of at least .97 between those
-    at the same place: so long texts that share a passage stay apart.
+    Two are near-duplicates when they have equal texts, or as many windows each, with a cosine of at least .97 between
+    those at the same place: so long texts that share a passage stay apart.
     """
 
     def __init__(self) -> None:
@@ -39,8 +39,8 @@ class Kinds:
         self._texts: set[Hashable] = set()
         self._windows: dict[int, tuple[NDArray[np.float32], int]] = {}
 
-    def is_first(self, text: Hashable, windows: NDArray[np.float32] | None) -> bool:
-        """Return whether nothing of its kind came before.
+    def is_new(self, text: Hashable, windows: NDArray[np.float32] | None) -> bool:
+        """Return whether no near-duplicate of it was new before.
 
         `text` stands for the folded text; `windows` are its vectors, (windows, dimension), None without.
         """

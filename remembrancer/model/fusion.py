@@ -73,32 +73,32 @@ def above(candidates: Iterable[Fused], floor: float | None) -> list[Fused]:
     return [c for c in candidates if floor is None or c.relevance >= floor]
 
 
-def first_kinds(
-    candidates: Sequence[Fused], top_k: int, is_first: Callable[[int], bool]
+def near_duplicates_last(
+    candidates: Sequence[Fused], top_k: int, is_new: Callable[[int], bool]
 ) -> tuple[list[Fused], list[Fused]]:
     """Return the `top_k` that are shown and those that are not, near-duplicates of better ones behind all others.
 
-    `is_first` says of N, asked in the order of the candidates, whether nothing of its kind came before.
+    `is_new` says of N, asked in the order of the candidates, whether no near-duplicate came before.
     """
-    first: list[Fused] = []
+    new: list[Fused] = []
     copies: list[Fused] = []
     for place, candidate in enumerate(candidates):
-        if len(first) == top_k:
-            return first, [*copies, *candidates[place:]]
-        (first if is_first(candidate.n) else copies).append(candidate)
-    both = first + copies
+        if len(new) == top_k:
+            return new, [*copies, *candidates[place:]]
+        (new if is_new(candidate.n) else copies).append(candidate)
+    both = new + copies
     return both[:top_k], both[top_k:]
 
 
 def associated(
-    candidates: Iterable[Fused], direct: Collection[int], floor: float | None, is_first: Callable[[int], bool]
+    candidates: Iterable[Fused], direct: Collection[int], floor: float | None, is_new: Callable[[int], bool]
 ) -> list[Fused]:
     """Return up to ten associated memories that are not among the direct ones, without copies of any that is shown.
 
-    `is_first` is that of `first_kinds`, asked further.
+    `is_new` is that of `near_duplicates_last`, asked further.
     """
     apart = (c for c in above(by_score(candidates), floor) if c.n not in direct)
-    return list(islice((c for c in apart if is_first(c.n)), ASSOCIATED_MAX))
+    return list(islice((c for c in apart if is_new(c.n)), ASSOCIATED_MAX))
 
 
 def confidence(candidates: Sequence[Fused]) -> float:

@@ -12,13 +12,13 @@ UNBOUNDED = 3600.0
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("remembrancer_deadline", default=None)
 
 
-def bound(seconds: float | None) -> contextvars.Token[float | None]:
+def bind(seconds: float | None) -> contextvars.Token[float | None]:
     """Note, for the current task, that the call ends in `seconds`; None = no end. Undo it with `unbind`."""
     return _ends.set(None if seconds is None else time.monotonic() + seconds)
 
 
 def unbind(token: contextvars.Token[float | None]) -> None:
-    """Forget what `bound` noted."""
+    """Forget what `bind` noted."""
     _ends.reset(token)
 
 

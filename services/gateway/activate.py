@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from remembrancer.model.auto_project import settle
+from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import EncoderUnavailable, InvalidField
@@ -58,7 +58,8 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
         return await _again(parts, keys, seen.seen.answer)
     continuity = _continuity(request, seen.extra, call.caller)
     # For the whole session: what it reads, what it writes, and the episode that it leaves.
-    project, warnings = settle(checked.axes, parts.operating_context.projects)
+    axes, project, warnings = resolve_auto(checked.axes, parts.operating_context.projects)
+    checked = replace(checked, axes=axes)
     gone = await gone_sessions(parts.store, keys, seen.extra[-1], seen.now_ms, parts.retention)
     found = await parts.searcher.search(
         _question(checked, keys, seen), min(call.seconds_left, SEARCH_SECONDS), may_fail=True

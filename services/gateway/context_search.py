@@ -66,12 +66,12 @@ async def _search(searcher: Searcher, question: Question, wanted: Wanted, end: f
         found.direct = sorted(kept, key=lambda c: -c.n)[: wanted.limit]
         return InContext(found)
     passed, fallback = gated(kept, lambda c: c.relevance, lambda c: c.lexical, wanted.least, wanted.min_score)
-    direct, cut = fusion.first_kinds(passed, wanted.limit, candidates.is_first)
+    direct, cut = fusion.near_duplicates_last(passed, wanted.limit, candidates.is_new)
     found.direct = fusion.by_score(direct)
     found.more_available = bool(cut)
     linked = [c for c in candidates.linked if _shown(c.n, found, wanted.exclusion)]
     floor = wanted.min_score if fallback else wanted.least
-    found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, floor, candidates.is_first))
+    found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, floor, candidates.is_new))
     return InContext(found, fallback, degraded=not encoded.model_id)
 
 

@@ -11,7 +11,7 @@ from google.protobuf import timestamp_pb2
 from google.protobuf.message import Message
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from remembrancer.model.auto_project import settle
+from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.clock import check_timestamp, from_ms
 from remembrancer.model.errors import Conflict, InvalidField
@@ -136,7 +136,7 @@ async def open_recall(
         must_take_retrieval(session, parts.session_retrievals)
         context = merge(session.context, context)
     axes = for_read(checked.axes, session.info.axes if session is not None else common_pb2.Axes(), request.any_axis)
-    project, warnings = settle(axes, parts.operating_context.projects)
+    axes, project, warnings = resolve_auto(axes, parts.operating_context.projects)
     return Opening(keys, ref, memory, seen, session, context, axes, project, warnings)
 
 

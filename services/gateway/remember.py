@@ -10,7 +10,7 @@ from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.analysis import fold
-from remembrancer.model.auto_project import settle
+from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes, for_write
 from remembrancer.model.clock import check_timestamp, parse_time
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
@@ -93,7 +93,7 @@ def _observations(
 
 
 def _observation(item: memory_pb2.MemoryInput, axes: common_pb2.Axes, projects: Mapping[str, str] | None) -> Draft:
-    project, warnings = settle(axes, projects)
+    axes, project, warnings = resolve_auto(axes, projects)
     return Draft(
         record=store_pb2.Record(
             kind=store_pb2.RECORD_KIND_OBSERVATION,
@@ -117,8 +117,7 @@ def _turns(
     projects: Mapping[str, str] | None,
     session_axes: common_pb2.Axes,
 ) -> list[Draft]:
-    resolved = for_write(axes, session_axes)
-    project, warnings = settle(resolved, projects)
+    resolved, project, warnings = resolve_auto(for_write(axes, session_axes), projects)
     drafts = [_turn(turn, source, resolved) for turn in turns]
     for draft in drafts:
         draft.project, draft.warnings = project, warnings

@@ -19,7 +19,7 @@ from remembrancer.model.analysis import text_key
 from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
-from remembrancer.model.duplicates import Kinds
+from remembrancer.model.duplicates import NearDuplicates
 from remembrancer.model.errors import DeadlinePassed, EncoderUnavailable, RemembrancerError, TiersUnavailable
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
@@ -83,11 +83,11 @@ Responses: TypeAlias = Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.Search
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What may be shown, best first; `is_first` says of N whether nothing of its kind was asked about before."""
+    """What may be shown, best first; `is_new` says of N whether no near-duplicate was asked about before."""
 
     direct: list[fusion.Fused]
     linked: list[fusion.Fused]
-    is_first: Callable[[int], bool]
+    is_new: Callable[[int], bool]
 
 
 class Searcher:
@@ -183,11 +183,11 @@ class Searcher:
     ) -> None:
         candidates = await self.gather(question, encoded, responses, found)
         fused = fusion.above(candidates.direct, question.floor)
-        direct, cut = fusion.first_kinds(fused, question.top_k, candidates.is_first)
+        direct, cut = fusion.near_duplicates_last(fused, question.top_k, candidates.is_new)
         found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
         found.direct = fusion.by_score(direct)
         found.associated = fusion.by_score(
-            fusion.associated(candidates.linked, {c.n for c in direct}, question.floor, candidates.is_first)
+            fusion.associated(candidates.linked, {c.n for c in direct}, question.floor, candidates.is_new)
         )
 
     async def gather(self, question: Question, encoded: EncodedTexts, responses: Responses, found: Found) -> Candidates:
@@ -202,13 +202,13 @@ class Searcher:
         ns |= {step.source for c in linked for step in c.path}
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         found.procedures = [p for p in found.procedures if p.n in found.records]
-        kinds = Kinds()
+        seen = NearDuplicates()
 
-        def is_first(n: int) -> bool:
-            return kinds.is_first(text_key(found.records[n].content), vectors.get(n))
+        def is_new(n: int) -> bool:
+            return seen.is_new(text_key(found.records[n].content), vectors.get(n))
 
         return Candidates(
-            [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], is_first
+            [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], is_new
         )
 
     async def _hydrate(

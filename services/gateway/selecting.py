@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.auto_project import settle
+from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes
 from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import InvalidField
@@ -59,10 +59,10 @@ def check_view(
         if value
     }
     view = select(checked, set(lifted) - held)
-    _, warnings = settle(view.axes, projects)
-    if warnings:
+    resolved = resolve_auto(view.axes, projects)
+    if resolved.warnings:
         raise InvalidField(f"{prefix}axes.project_id", "the operating context names no project for this agent")
-    return view
+    return replace(view, axes=resolved.axes)
 
 
 def number_of(memory_id: str) -> tuple[int, int]:

@@ -27,7 +27,7 @@ class Model:
         return cls(request.model_id, len(request.query_vector) // BYTES_PER_VALUE)
 
 
-NONE: Final = Model("", 1)
+NO_MODEL: Final = Model("", 1)
 """Stands for the store's model while it has none yet, and so no vectors."""
 
 
@@ -42,5 +42,5 @@ class StoreReaders:
         """Return the store's current model and a reader for it."""
         model_id = await self._redis.get(keys.CURRENT_MODEL)
         dimension = await self._redis.hget(keys.MODELS, model_id) if model_id else None
-        model = Model(model_id.decode(), int(dimension)) if dimension else NONE
+        model = Model(model_id.decode(), int(dimension)) if dimension else NO_MODEL
         return model, PartitionReader(self._redis, model.id, model.dimension)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import tier_pb2
 from remembrancer.model import ranking
-from remembrancer.model.duplicates import Kinds, all_apart
+from remembrancer.model.duplicates import NearDuplicates, all_apart
 from workers.index.lexical import Lexical, Matches
 from workers.index.model import BYTES_PER_VALUE, Model
 from workers.index.table import Table, microseconds
@@ -91,14 +91,14 @@ class Scorer:
     def best(self, depth: int) -> list[tier_pb2.Candidate]:
         """Return the best `depth` candidates, by descending score, then by N, near-duplicates behind all others.
 
-        While fewer than `depth` of the candidates are the first of their kind, it looks further.
+        While fewer than `depth` of the candidates are new, it looks further.
         """
         least, possible = max(depth, LEAST_CANDIDATES), int(np.count_nonzero(self._allowed))
         while True:
             scored = self._scored(self._candidates(least))
-            first, copies = self._kinds(scored.slots, depth)
-            if len(first) == depth or least >= min(possible, MOST_CANDIDATES):
-                return self._answer(scored.taken([*first, *copies][:depth]))
+            new, copies = self._new_and_copies(scored.slots, depth)
+            if len(new) == depth or least >= min(possible, MOST_CANDIDATES):
+                return self._answer(scored.taken([*new, *copies][:depth]))
             least *= WIDER
 
     def of(self, ns: Iterable[int]) -> dict[int, tier_pb2.Candidate]:
@@ -131,22 +131,22 @@ class Scorer:
         order = np.lexsort((self._table.n.values[slots], -ranking.score(relevance, bonus)))
         return Scored(slots, relevance, bonus, similar[slots]).taken(order)
 
-    def _kinds(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
-        """Return the places of the first of each kind, up to `wanted` of them, and of the copies met on the way."""
+    def _new_and_copies(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
+        """Return the places of what is new, up to `wanted` of them, and of the copies met on the way."""
         best = slots[:wanted]
         if all_apart(self._table.text.values[best], self._vectors.first_windows(best)):
             return list(range(len(best))), []
-        kinds = Kinds()
-        first: list[int] = []
+        seen = NearDuplicates()
+        new: list[int] = []
         copies: list[int] = []
         for begin in range(0, len(slots), wanted):
             part = slots[begin : begin + wanted]
             texts, windows = self._table.text.values[part].tolist(), self._vectors.windows(part)
             for place, (text, vectors) in enumerate(zip(texts, windows, strict=True), begin):
-                (first if kinds.is_first(text, vectors) else copies).append(place)
-                if len(first) == wanted:
-                    return first, copies
-        return first, copies
+                (new if seen.is_new(text, vectors) else copies).append(place)
+                if len(new) == wanted:
+                    return new, copies
+        return new, copies
 
     def _answer(self, scored: Scored) -> list[tier_pb2.Candidate]:
         slots = scored.slots

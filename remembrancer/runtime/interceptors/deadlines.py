@@ -24,7 +24,7 @@ class Deadlines(Interceptor):
         own = context.time_remaining()
         if own is None:
             own = None if method.streams else self._by_method.get(method.name, self._default)
-        token = deadline.bound(own)
+        token = deadline.bind(own)
         try:
             async with asyncio.timeout(own):
                 yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remembrancer.store.keys import CURRENT_MODEL, MODELS
-from workers.index.model import NONE, Model, StoreReaders
+from workers.index.model import NO_MODEL, Model, StoreReaders
 
 
 class FakeRedis:
@@ -25,9 +25,9 @@ class FakeRedis:
     [
         (b"m@1", {b"m@1": b"384", b"m@2": b"768"}, Model("m@1", 384)),
         (b"m@2", {b"m@1": b"384", b"m@2": b"768"}, Model("m@2", 768)),
-        (None, {}, NONE),
-        (None, {b"m@1": b"384"}, NONE),
-        (b"m@1", {}, NONE),
+        (None, {}, NO_MODEL),
+        (None, {b"m@1": b"384"}, NO_MODEL),
+        (b"m@1", {}, NO_MODEL),
     ],
 )
 async def test_the_current_model_and_the_length_of_its_vectors_are_the_stores(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.model.auto_project import NotUnderstood, parse_projects, settle
+from remembrancer.model.auto_project import NotUnderstood, parse_projects, resolve_auto
 from remembrancer.v1.common_pb2 import WARNING_CODE_OPERATING_CONTEXT_UNMAPPED, Axes
 
 
@@ -23,22 +23,18 @@ def test_what_is_no_table_of_projects_is_not_understood(text: str) -> None:
 
 
 def test_an_unset_agent_is_the_default_agent() -> None:
-    axes = Axes(project_id="@auto")
-    assert settle(axes, {"default-agent": "home"}) == ("home", [])
-    assert axes.project_id == "home"
+    asking = Axes(project_id="@auto")
+    assert resolve_auto(asking, {"default-agent": "home"}) == (Axes(project_id="home"), "home", [])
+    assert asking == Axes(project_id="@auto")
 
 
 def test_what_does_not_ask_stays_as_it_is() -> None:
     for axes in (Axes(), Axes(project_id=""), Axes(project_id="@Auto"), Axes(project_id="x")):
-        before = Axes()
-        before.CopyFrom(axes)
-        assert settle(axes, {"default-agent": "home"}) == (None, [])
-        assert axes == before
+        assert resolve_auto(axes, {"default-agent": "home"}) == (axes, None, [])
 
 
 def test_p7_an_agent_without_a_project_gets_the_global_pool_and_a_warning() -> None:
-    axes = Axes(agent_id="zoe", project_id="@auto")
-    project, (warning,) = settle(axes, {})
+    axes, project, (warning,) = resolve_auto(Axes(agent_id="zoe", project_id="@auto"), {})
     assert (project, axes.project_id) == ("", "")
     assert axes.HasField("project_id")
     assert warning.code == WARNING_CODE_OPERATING_CONTEXT_UNMAPPED

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from remembrancer.internal.v1.tier_pb2 import Candidate
 from remembrancer.model import fusion
-from remembrancer.model.duplicates import Kinds
+from remembrancer.model.duplicates import NearDuplicates
 from remembrancer.model.ranking import BONUS_SHARE
 from remembrancer.v1.common_pb2 import TIER_ACTIVE, TIER_DEEP
 
@@ -63,12 +63,12 @@ def test_d19_a_lone_weak_candidate_stays_weak() -> None:
     assert alone.relevance == of(0.9, 0.11)[1].relevance == 0.11
 
 
-def test_d21_first_of_each_kind_then_copies() -> None:
+def test_d21_what_is_new_then_copies() -> None:
     texts = {1: "a", 2: "a", 3: "b", 4: "a", 5: "c"}
     found = of(0.9, 0.8, 0.7, 0.6, 0.5)
     for top_k, expected in ((1, [1]), (3, [1, 3, 5]), (4, [1, 3, 5, 2]), (5, [1, 3, 5, 2, 4]), (9, [1, 3, 5, 2, 4])):
-        kinds = Kinds()
-        shown, left = fusion.first_kinds(found, top_k, lambda n: kinds.is_first(texts[n], None))  # noqa: B023
+        seen = NearDuplicates()
+        shown, left = fusion.near_duplicates_last(found, top_k, lambda n: seen.is_new(texts[n], None))  # noqa: B023
         assert [c.n for c in shown] == expected
         assert sorted(c.n for c in shown + left) == [1, 2, 3, 4, 5]
 
