@@ -44,6 +44,7 @@ class ProcessSettings(BaseSettings):
         default=None, description="16..256 visible ASCII characters, the same for gateway and workers"
     )
     threads: int = Field(default=0, ge=0, le=1024, description="0..1024; 0 = as many as the CPU quota allows")
+    max_in_flight: int = Field(default=256, ge=1, le=100_000, description="1..100000 calls handled at once")
     grace: float = Field(
         default=20, ge=0, le=3600, allow_inf_nan=False, description="0..3600 seconds for calls in flight"
     )

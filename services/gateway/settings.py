@@ -47,7 +47,6 @@ class GatewaySettings(ProcessSettings):
     probable_answer: bool = Field(
         default=True, description="true or false: whether recalls name a probable answer unless told not to"
     )
-    max_in_flight: int = Field(default=256, ge=1, le=100000, description="1..100000 calls handled at once")
 
     def checks_credentials(self) -> bool:
         """Return False: callers of the public API are not asked for credentials, so it stays on loopback."""

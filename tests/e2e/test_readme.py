@@ -6,8 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic.fields import FieldInfo
 
+from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.plan import make_plan
 from remembrancer.cli.local.service import LocalService
+from remembrancer.cli.local.settings_check import classes, variables
+from remembrancer.runtime.variables import PREFIX
 from remembrancer.v1 import memory_pb2, recall_pb2, session_pb2
 
 README = Path(__file__).parents[2] / "README.md"
@@ -29,6 +34,47 @@ def test_the_table_of_calls_is_the_api() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `(\w+Service)` \|", README.read_text(), re.MULTILINE)
     services = [s for file in (session_pb2, recall_pb2, memory_pb2) for s in file.DESCRIPTOR.services_by_name.values()]
     assert sorted(rows) == sorted((method.name, service.name) for service in services for method in service.methods)
+
+
+def test_the_table_of_settings_is_what_the_processes_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    found: dict[str, tuple[str, str]] = {}
+    fields = {cls.__name__.removesuffix("Settings").lower(): cls.model_fields for cls in classes()}
+    for variable in variables():
+        name = variable.removeprefix(PREFIX).lower()
+        of = {process: as_written(known[name]) for process, known in fields.items() if name in known}
+        found[variable] = (
+            "all" if of.keys() == fields.keys() else ", ".join(of),
+            ", ".join(dict.fromkeys(of.values())),
+        )
+    assert {variable: (of, default) for variable, _, of, default in settings_rows()} == found
+
+
+def as_written(field: FieldInfo) -> str:
+    match field.get_default(call_default_factory=True):
+        case None | "":
+            return "none"
+        case bool(value):
+            return f"`{str(value).lower()}`"
+        case value:
+            return f"`{value}`".replace(str(Path.home()), "~")
+
+
+def test_the_settings_marked_in_the_table_are_those_that_up_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in variables():
+        monkeypatch.delenv(variable, raising=False)
+    plan = make_plan(DataFolder.at(tmp_path))
+    made = {name for process in plan.processes.values() for name in process.command.environment}
+    assert {variable for variable, mark, *_ in settings_rows() if mark} == made & variables()
+
+
+def settings_rows() -> list[tuple[str, str, str, str]]:
+    """Return variable, mark, processes and default of each row."""
+    return re.findall(
+        r"^\| `(REMEMBRANCER_\w+)`( \*)? \| ([a-z, ]+) \| (.+?) \| .+ \|$", README.read_text(), re.MULTILINE
+    )
 
 
 def test_every_command_and_target_it_names_exists() -> None:

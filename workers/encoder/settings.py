@@ -35,7 +35,6 @@ class EncoderSettings(ProcessSettings):
         default=False, description="true or false: whether its model is to serve later, once a reindexing is done"
     )
     model_cache: Path = Field(default_factory=default_cache, description="a folder for built models")
-    max_in_flight: int = Field(default=256, ge=1, le=100_000, description="1..100000 calls at once")
 
     @field_validator("model_cache", mode="before")
     @classmethod
