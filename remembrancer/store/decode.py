@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from google.protobuf.message import DecodeError
 
 from remembrancer.internal.v1 import store_pb2
@@ -16,6 +18,11 @@ def record(raw: bytes | None) -> store_pb2.Record | None:
     except DecodeError:
         return None
     return found if found.kind in _KINDS else None
+
+
+def records(ns: Iterable[int], raws: Iterable[bytes | None]) -> dict[int, store_pb2.Record]:
+    """Return the records among what is stored for these N, by N; see `record`."""
+    return {n: found for n, raw in zip(ns, raws, strict=True) if (found := record(raw)) is not None}
 
 
 def learned(raw: bytes | None) -> store_pb2.Learned:

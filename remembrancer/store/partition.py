@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -17,7 +17,20 @@ from remembrancer.store.keys import CURRENT_MODEL, LOOK_ALIKES, MODELS, SCOPES, 
 from remembrancer.store.vector_sets import FILLING, SETTLED, VectorSets
 
 Read: TypeAlias = tuple[str, str, *tuple[str, ...]]
-"""A read command: its name, its key, its arguments."""
+"""A read command: its name, its key, its arguments.
+
+HMGET and SMISMEMBER, whose arguments are names, may have however many of them, none included.
+"""
+
+
+def fields_at(key: str, ns: Iterable[int]) -> Read:
+    """Return the command that reads what a hash holds for these N, in their order."""
+    return ("HMGET", key, *map(str, ns))
+
+
+def members_at(key: str, ns: Iterable[int]) -> Read:
+    """Return the command that tells of each of these N, in their order, whether it is in a set."""
+    return ("SMISMEMBER", key, *map(str, ns))
 
 
 @dataclass(frozen=True, slots=True)

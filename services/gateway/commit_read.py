@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remembrancer.model.ids import SessionRef
-from remembrancer.store.fields import field_reads, field_values
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import fields_at
 from remembrancer.store.sessions import Session, session_reads
 from services.gateway.parts import Parts
 from services.gateway.replay import RequestMemory, Seen
@@ -67,7 +67,5 @@ async def read_before(
 
 
 async def _fields(parts: Parts, key: str, ns: list[int]) -> dict[int, bytes | None]:
-    if not ns:
-        return {}
-    snapshot = await parts.store.read(*field_reads(key, ns))
-    return dict(zip(ns, field_values(snapshot.answers), strict=True))
+    snapshot = await parts.store.read(fields_at(key, ns))
+    return dict(zip(ns, snapshot.answers[0], strict=True))

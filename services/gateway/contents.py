@@ -9,6 +9,7 @@ from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import bounded, counted
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import contents_pb2
 from services.gateway.calls import Call
 from services.gateway.memory_record import memory_record
@@ -32,9 +33,9 @@ async def get_contents(
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     wanted = {memory_id: number_of(memory_id) for memory_id in request.memory_ids}
-    fields = [str(n) for _, n in wanted.values()]
+    ns = [n for _, n in wanted.values()]
     snapshot = await parts.store.read(
-        ("HMGET", keys.records, *fields), ("HMGET", keys.counts, *fields), ("SMISMEMBER", keys.unembedded, *fields)
+        fields_at(keys.records, ns), fields_at(keys.counts, ns), members_at(keys.unembedded, ns)
     )
     response, left = contents_pb2.GetContentsResponse(), BUDGET
     for (memory_id, (kind, n)), raw, count, waiting in zip(wanted.items(), *snapshot.answers, strict=True):

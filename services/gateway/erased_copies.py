@@ -9,8 +9,8 @@ from remembrancer.model.erasure import without_labels, without_words
 from remembrancer.model.ids import parse_record
 from remembrancer.model.ledger import target_of
 from remembrancer.store.change import Change
-from remembrancer.store.fields import field_reads, field_values
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import fields_at
 from services.gateway.erased_sessions import scrub_all_words
 from services.gateway.parts import Parts
 
@@ -54,12 +54,8 @@ async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everythi
 
 async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str]:
     numbers = {target: parsed[1] for target in targets if (parsed := parse_record(target)) is not None}
-    if not numbers:
-        return set()
-    names = list(numbers)
-    reads = field_reads(keys.records, [numbers[name] for name in names])
-    raws = field_values((await parts.store.read(*reads)).answers)
-    return {name for name, raw in zip(names, raws, strict=True) if raw is None}
+    raws = (await parts.store.read(fields_at(keys.records, numbers.values()))).answers[0]
+    return {name for name, raw in zip(numbers, raws, strict=True) if raw is None}
 
 
 async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[Plan]) -> None:

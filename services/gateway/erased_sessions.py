@@ -6,7 +6,6 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.erasure import bare_info, bare_outcome, without_summary
 from remembrancer.model.ids import parse_session
 from remembrancer.store.change import Change
-from remembrancer.store.fields import field_reads, field_values
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
@@ -30,7 +29,7 @@ async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
         change.require_same("session outcome", key, "outcome", outcome)
         change.write("HSET", key, "outcome", bare.SerializeToString())
     names = sorted(name.decode() for name in used)
-    learned = field_values((await parts.store.read(*field_reads(keys.learned, names))).answers) if names else []
+    learned = (await parts.store.read(("HMGET", keys.learned, *names))).answers[0]
     for name, raw in zip(names, learned, strict=True):
         known = store_pb2.Learned.FromString(raw) if raw is not None else store_pb2.Learned()
         if without_summary(known, session_id):

@@ -18,7 +18,7 @@ from remembrancer.model.speakers import names_of
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied
+from remembrancer.store.partition import Applied, fields_at
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2
 from services.gateway.duplicates import delist
@@ -95,7 +95,7 @@ async def _chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasure) 
         erasure.stage = store_pb2.ERASURE_STAGE_COPIES
     if not ns:
         return change
-    raws = (await parts.store.read(("HMGET", keys.records, *(str(n) for n in ns)))).answers[0]
+    raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
     # What cannot be read any more belongs to a whole scope, and to no selection.
     present = {n: decode.record(raw) or store_pb2.Record() for n, raw in zip(ns, raws, strict=True) if raw is not None}
     records = {n: record for n, record in present.items() if _meant(erasure, record)}
@@ -137,13 +137,9 @@ async def _episodes(parts: Parts, keys: PartitionKeys, records: Mapping[int, sto
     """Return the episodes, as stored, of the sessions that wrote these records."""
     refs = {parse_session(record.session_id) for record in records.values() if record.session_id}
     ledgers = sorted({ref.ledger for ref in refs if ref is not None})
-    if not ledgers:
-        return {}
     numbers = (await parts.store.read(("HMGET", keys.episodes, *ledgers))).answers[0]
     ns = sorted({int(number) for number in numbers if number is not None})
-    if not ns:
-        return {}
-    raws = (await parts.store.read(("HMGET", keys.records, *(str(n) for n in ns)))).answers[0]
+    raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
     return {n: raw for n, raw in zip(ns, raws, strict=True) if raw is not None}
 
 
@@ -174,16 +170,13 @@ async def _erase(
 
 async def _delist(parts: Parts, change: Change, records: Mapping[int, store_pb2.Record]) -> None:
     digests = sorted({record.duplicate for record in records.values() if record.duplicate})
-    if digests:
-        snapshot = await parts.store.read(("HMGET", change.keys.duplicates, *digests))
-        delist(change, dict(zip(digests, snapshot.answers[0], strict=True)), set(records))
+    snapshot = await parts.store.read(("HMGET", change.keys.duplicates, *digests))
+    delist(change, dict(zip(digests, snapshot.answers[0], strict=True)), set(records))
 
 
 async def _uncount_speakers(parts: Parts, change: Change, records: Sequence[store_pb2.Record]) -> None:
     turns = (record for record in records if record.kind == store_pb2.RECORD_KIND_TURN)
     spoken = Counter(name for record in turns for name in names_of(record.name))
-    if not spoken:
-        return
     key, names = change.keys.speakers, sorted(spoken)
     for name, raw in zip(names, (await parts.store.read(("HMGET", key, *names))).answers[0], strict=True):
         change.require_same("speaker", key, name, raw)

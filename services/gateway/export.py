@@ -9,6 +9,7 @@ from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import ScopeKey, parse_scope
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.partition import fields_at
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway.calls import Call
 from services.gateway.parts import Parts
@@ -63,12 +64,8 @@ def whole_scope(scope: common_pb2.Scope | None) -> ScopeKey:
 async def _records(
     parts: Parts, keys: PartitionKeys, ns: range, model_id: str, scope: str
 ) -> list[tuple[int, transfer_pb2.TransferRecord]]:
-    fields = [str(n) for n in ns]
     snapshot = await parts.store.read(
-        ("HMGET", keys.records, *fields),
-        ("HMGET", keys.vectors(model_id), *fields),
-        ("HMGET", keys.learned, *fields),
-        ("HMGET", keys.counts, *fields),
+        *(fields_at(key, ns) for key in (keys.records, keys.vectors(model_id), keys.learned, keys.counts))
     )
     return [
         (n, outgoing(n, record, vectors or b"", learned, int(count or 0), scope))

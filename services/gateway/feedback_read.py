@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
 from remembrancer.model.ids import RetrievalRef, SessionRef, parse_record
-from remembrancer.store.fields import field_reads, field_values
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Read
+from remembrancer.store.partition import Read, fields_at
 from remembrancer.store.sessions import Session, session_from, session_reads
 from remembrancer.v1 import session_pb2
 from services.gateway.parts import Parts
@@ -117,13 +115,11 @@ async def _records(
     """Return which exposed records are there, what was learned of them, and the records named, at one moment."""
     if not exposed:
         return set(), {}, {}
-    learned, records = field_reads(keys.learned, exposed), field_reads(keys.records, named)
     there: list[Read] = [("HEXISTS", keys.records, str(n)) for n in exposed]
-    snapshot = await parts.store.read(*learned, *records, *there)
-    answers = iter(snapshot.answers)
-    known, texts = (field_values(islice(answers, len(reads))) for reads in (learned, records))
+    snapshot = await parts.store.read(fields_at(keys.learned, exposed), fields_at(keys.records, named), *there)
+    known, texts, *found = snapshot.answers
     return (
-        {n for n, found in zip(exposed, answers, strict=True) if found},
+        {n for n, is_there in zip(exposed, found, strict=True) if is_there},
         dict(zip(exposed, known, strict=True)),
         dict(zip(named, texts, strict=True)),
     )

@@ -16,6 +16,7 @@ from remembrancer.model.text import request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.partition import fields_at
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
 from services.gateway.calls import Call
@@ -133,7 +134,7 @@ async def _suppress(
         ns = list(range(done + 1, upto + 1))
         change, count = Change(keys), 0
         if ns:
-            raws = (await parts.store.read(("HMGET", keys.records, *(str(n) for n in ns)))).answers[0]
+            raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
             for n, raw in zip(ns, raws, strict=True):
                 count += raw is not None and _hide(change, n, raw, selection)
         last = upto >= target.last

@@ -163,10 +163,9 @@ async def _put(
         if record.duplicate:
             twins.setdefault(record.duplicate, []).append(str(n))
         change.announce(FeedOp.RECORD, n)
-    if twins:
-        known = (await parts.store.read(("HMGET", keys.duplicates, *twins))).answers[0]
-        for (digest, numbers), raw in zip(twins.items(), known, strict=True):
-            set_list(change, digest, raw, [*(raw.decode().split(",") if raw else ()), *numbers])
+    known = (await parts.store.read(("HMGET", keys.duplicates, *twins))).answers[0]
+    for (digest, numbers), raw in zip(twins.items(), known, strict=True):
+        set_list(change, digest, raw, [*(raw.decode().split(",") if raw else ()), *numbers])
 
 
 async def _end(parts: Parts, state: _Import) -> _Import:

@@ -10,6 +10,7 @@ from remembrancer.model.scope import parse_scope
 from remembrancer.model.selection import Selection
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
+from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.assembly import PREVIEW
 from services.gateway.calls import Call
@@ -65,9 +66,8 @@ async def _last_number(parts: Parts, keys: PartitionKeys) -> int:
 
 
 async def _chunk(parts: Parts, keys: PartitionKeys, ns: Sequence[int]) -> list[tuple[int, store_pb2.Record, int, bool]]:
-    fields = [str(n) for n in ns]
     snapshot = await parts.store.read(
-        ("HMGET", keys.records, *fields), ("HMGET", keys.counts, *fields), ("SMISMEMBER", keys.unembedded, *fields)
+        fields_at(keys.records, ns), fields_at(keys.counts, ns), members_at(keys.unembedded, ns)
     )
     return [
         (n, record, int(count or 0), bool(waiting))

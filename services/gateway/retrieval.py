@@ -10,7 +10,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.speakers import candidates
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Read
+from remembrancer.store.partition import Read, fields_at
 from remembrancer.v1 import common_pb2
 from services.gateway.assembly import Texts
 from services.gateway.parts import Parts
@@ -34,11 +34,11 @@ async def look(
 ) -> Look:
     """Read head, known speakers that the query mentions, the replay memory, and `extra`, in one round trip."""
     names = candidates(query)
-    speaker_reads: list[Read] = [("HMGET", keys.speakers, *names)] if names else []
-    snapshot = await parts.store.read(("HMGET", keys.meta, "head", "n"), *extra, *speaker_reads, *memory.reads())
-    (head, n), *rest = snapshot.answers
+    snapshot = await parts.store.read(
+        ("HMGET", keys.meta, "head", "n"), ("HMGET", keys.speakers, *names), *extra, *memory.reads()
+    )
+    (head, n), known, *rest = snapshot.answers
     found, rest = rest[: len(extra)], rest[len(extra) :]
-    known = rest.pop(0) if names else []
     return Look(
         now_ms=snapshot.now_ms,
         head=head.decode() if head else "",
@@ -52,14 +52,10 @@ async def look(
 async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPlan) -> Texts:
     """Return the records of a plan as they are now."""
     ns = sorted({hit.n for hit in plan.hits} | {procedure.n for procedure in plan.procedures})
-    if not ns:
-        return Texts({}, {})
-    fields = [str(n) for n in ns]
-    snapshot = await parts.store.read(("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields))
+    snapshot = await parts.store.read(fields_at(keys.records, ns), fields_at(keys.learned, ns))
     records, learned = snapshot.answers
-    present = [(n, decode.record(raw)) for n, raw in zip(ns, records, strict=True)]
     return Texts(
-        {n: record for n, record in present if record is not None and not record.suppressed},
+        {n: record for n, record in decode.records(ns, records).items() if not record.suppressed},
         {n: decode.learned(raw) for n, raw in zip(ns, learned, strict=True)},
     )
 

@@ -11,6 +11,7 @@ from remembrancer.model.scope import SCOPE_LENGTH, parse_scope
 from remembrancer.model.text import bounded
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
+from remembrancer.store.partition import fields_at
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.calls import Call
 from services.gateway.limits import whole_number
@@ -34,11 +35,10 @@ async def get_scope(parts: Parts, request: listing_pb2.GetScopeRequest, call: Ca
     tally: Counter[str] = Counter()
     active: Counter[int] = Counter()
     for lowest in range(1, last + 1, CHUNK):
-        fields = [str(n) for n in range(lowest, min(lowest + CHUNK, last + 1))]
-        for raw in (await parts.store.read(("HMGET", keys.records, *fields))).answers[0]:
-            record = decode.record(raw)
-            if record is not None:
-                _count(record, active, tally)
+        ns = range(lowest, min(lowest + CHUNK, last + 1))
+        raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
+        for record in decode.records(ns, raws).values():
+            _count(record, active, tally)
     return listing_pb2.GetScopeResponse(
         path=scope.path,
         scope_known=last > 0,

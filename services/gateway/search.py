@@ -26,7 +26,7 @@ from remembrancer.model.task_context import cue, to_struct
 from remembrancer.model.time_words import without_time_words
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import PartitionStore, Read
+from remembrancer.store.partition import PartitionStore, fields_at
 from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import common_pb2
 from services.gateway.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts, Encoder
@@ -218,21 +218,17 @@ class Searcher:
 
         Returns their vectors: float32, (windows, dimension).
         """
-        if not ns:
-            return {}
-        keys, fields = PartitionKeys(partition), [str(n) for n in ns]
-        reads: list[Read] = [("HMGET", keys.records, *fields), ("HMGET", keys.learned, *fields)]
-        if encoded.model_id:
-            reads.append(("HMGET", keys.vectors(encoded.model_id), *fields))
-        snapshot = await self._store.read(*reads)
-        for n, raw_record, raw_learned in zip(ns, snapshot.answers[0], snapshot.answers[1], strict=True):
-            record = decode.record(raw_record)
-            if record is not None and not record.suppressed:
-                found.records[n] = record
-                found.learned[n] = decode.learned(raw_learned)
-        raw = snapshot.answers[2] if encoded.model_id else []
-        decoded = ((n, decode_vectors(vectors, encoded.dimension)[0]) for n, vectors in zip(ns, raw, strict=False))
-        return {n: vectors for n, vectors in decoded if vectors is not None}
+        keys = PartitionKeys(partition)
+        # A query that could not be embedded names no model.
+        embedded, vectors = ns if encoded.model_id else (), keys.vectors(encoded.model_id)
+        snapshot = await self._store.read(
+            fields_at(keys.records, ns), fields_at(keys.learned, ns), fields_at(vectors, embedded)
+        )
+        records, learned, raw = snapshot.answers
+        found.records = {n: record for n, record in decode.records(ns, records).items() if not record.suppressed}
+        found.learned = {n: decode.learned(k) for n, k in zip(ns, learned, strict=True) if n in found.records}
+        decoded = ((n, decode_vectors(windows, encoded.dimension)[0]) for n, windows in zip(embedded, raw, strict=True))
+        return {n: windows for n, windows in decoded if windows is not None}
 
 
 def depth_of(question: Question) -> int:

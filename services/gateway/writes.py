@@ -17,7 +17,7 @@ from remembrancer.model.scope import ScopeKey
 from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change, Numbers
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import Applied, Read, Replayed
+from remembrancer.store.partition import Applied, Read, Replayed, fields_at, members_at
 from remembrancer.store.sessions import Session, require_open, session_reads, touch
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
@@ -162,28 +162,23 @@ async def _read(
     pause: str,
 ) -> _State:
     digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
-    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause)]
+    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause), ("HMGET", keys.duplicates, *digests)]
     reads += [session_reads(ref)] if ref is not None else []
-    reads += [("HMGET", keys.duplicates, *digests)] if digests else []
     snapshot = await parts.store.read(*reads, *memory.reads())
-    n, paused, *rest = snapshot.answers
+    n, paused, lists, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
-    raw = dict(zip(digests, rest.pop(0), strict=True)) if digests else {}
+    raw = dict(zip(digests, lists, strict=True))
     state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, bool(paused), raw)
     seen = memory.seen(rest)
     if seen is not None:
         state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
         return state
     ns = sorted({number for value in raw.values() for number in _numbers(value)})
-    if ns:
-        fields = [str(number) for number in ns]
-        found = await parts.store.read(("HMGET", keys.records, *fields), ("SMISMEMBER", keys.unembedded, *fields))
-        for number, raw_record, waiting in zip(ns, *found.answers, strict=True):
-            record = decode.record(raw_record)
-            if record is not None:
-                state.stored[number] = record
-            if waiting:
-                state.unembedded.add(number)
+    if not ns:
+        return state
+    records, waiting = (await parts.store.read(fields_at(keys.records, ns), members_at(keys.unembedded, ns))).answers
+    state.stored = decode.records(ns, records)
+    state.unembedded = {number for number, waits in zip(ns, waiting, strict=True) if waits}
     return state
 
 

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 
 from remembrancer.store.change import Change, Numbers, Replay, StoreTime
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied, Conflicted, PartitionStore, Replayed
+from remembrancer.store.partition import Applied, Conflicted, PartitionStore, Replayed, fields_at, members_at
 from remembrancer.store.reader import FeedOp
 
 Require = Callable[[Change, str], None]
@@ -264,3 +264,20 @@ async def test_a_mistake_of_ours_is_not_taken_for_an_outage(
     change.write("HSET", keys.continuity("x"), "f", "v")
     with pytest.raises(ResponseError):
         await store.apply(change)
+
+
+async def test_a_read_takes_however_many_names(redis: Any, store: PartitionStore, keys: PartitionKeys) -> None:
+    ns = range(1, 20_001)
+    there = {n for n in ns if n % 3}
+    await redis.hset(keys.records, mapping={n: f"v{n}" for n in there})
+    await redis.sadd(keys.unembedded, *there)
+    snapshot = await store.read(
+        fields_at(keys.records, ns),
+        ("HLEN", keys.records),
+        members_at(keys.unembedded, ns),
+        fields_at(keys.records, ()),
+    )
+    values, count, waiting, none = snapshot.answers
+    assert values == [b"v%d" % n if n in there else None for n in ns]
+    assert (count, none) == (len(there), [])
+    assert waiting == [int(n in there) for n in ns]
