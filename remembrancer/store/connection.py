@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -10,7 +12,7 @@ from redis.asyncio.cluster import RedisCluster
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ReadOnlyError, RedisClusterException
+from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
 POOL_SIZE: Final = 50
@@ -18,6 +20,21 @@ POOL_SIZE: Final = 50
 
 WAIT_SECONDS: Final = 5.0
 """How long a call waits for a connection, for connecting, and for one answer."""
+
+CLOSE_SECONDS: Final = 1.0
+"""The longest wait at the close for a store that does not take what was sent to it."""
+
+
+@asynccontextmanager
+async def opened(url: str, *, cluster: bool = False) -> AsyncIterator[Any]:
+    """Yield what `connect` returns, and close its connections after."""
+    client = connect(url, cluster=cluster)
+    try:
+        yield client
+    finally:
+        with suppress(RedisError, OSError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await client.aclose()
 
 
 def connect(url: str, *, cluster: bool = False) -> Any:

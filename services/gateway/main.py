@@ -1,167 +1,21 @@
-"""The gateway's composition root."""
+"""Starts the gateway."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import grpc
-import structlog
-from redis.exceptions import RedisError
-
-from remembrancer.model import probable_answer_coefficients
-from remembrancer.runtime.channels import open_channel
-from remembrancer.runtime.interceptors import chain
-from remembrancer.runtime.logs import configure
-from remembrancer.runtime.server import run, serve
+from remembrancer.runtime import logs, server
 from remembrancer.runtime.settings import load
-from remembrancer.store.connection import connect
-from remembrancer.store.partition import PartitionStore
-from remembrancer.store.sessions import Retention
-from remembrancer.store.sweep import Sweeper
-from remembrancer.store.waiting import until_reachable
-from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
-from services.gateway.answer import Answerer
-from services.gateway.counters import RecallCounters
-from services.gateway.encoding import Encoder
-from services.gateway.erasing import erase_leftovers
-from services.gateway.fairness import PartitionGate
-from services.gateway.operating_context import OperatingContext
-from services.gateway.parts import Parts
-from services.gateway.refill import refill
-from services.gateway.search import Searcher
-from services.gateway.servicers import MemoryServicer, RecallServicer, SessionServicer
-from services.gateway.settings import GatewaySettings, targets
-from services.gateway.tiers import TierWorkers
-from services.gateway.tokens import TokenCounter
-
-CALL_SECONDS = 5.0
-LONG_CALL_SECONDS = 60.0
-"""Deadlines of calls whose caller set none: of most, and of those that write or count."""
-
-CONNECTION_AGE = 300.0
-"""Seconds a caller's connection lives, so that new gateways get their share."""
-
-CLOSE_SECONDS = 1.0
-"""The longest wait at the stop for a store that does not take what was sent to it."""
-
-LONG_CALLS = (
-    "/remembrancer.v1.SessionService/Activate",
-    "/remembrancer.v1.SessionService/Feedback",
-    "/remembrancer.v1.SessionService/Commit",
-    "/remembrancer.v1.SessionService/AbandonSession",
-    "/remembrancer.v1.MemoryService/Remember",
-    "/remembrancer.v1.MemoryService/RecordTurns",
-    "/remembrancer.v1.MemoryService/UpdateMemory",
-    "/remembrancer.v1.MemoryService/Forget",
-    "/remembrancer.v1.MemoryService/RestoreMemory",
-    "/remembrancer.v1.MemoryService/PausePersistence",
-    "/remembrancer.v1.MemoryService/ResumePersistence",
-    "/remembrancer.v1.MemoryService/GetScope",
-)
+from remembrancer.runtime.threads import limit_threads
+from services.gateway.settings import GatewaySettings
 
 
 def main() -> None:
     """Run the gateway until it is told to stop."""
     settings = load(GatewaySettings)
-    configure(settings, "gateway")
-    run(partial(_serve, settings))
+    logs.configure(settings, "gateway")
+    limit_threads(settings.threads)
+    # The numeric libraries read the thread limits once, when they are imported.
+    from services.gateway.process import serve_gateway
 
-
-async def _serve(settings: GatewaySettings) -> None:
-    async with opened(settings) as parts:
-        await _serve_parts(parts, settings)
-
-
-async def _serve_parts(parts: Parts, settings: GatewaySettings) -> None:
-    def register(server: grpc.aio.Server) -> None:
-        session_pb2_grpc.add_SessionServiceServicer_to_server(SessionServicer(parts), server)
-        recall_pb2_grpc.add_RecallServiceServicer_to_server(RecallServicer(parts), server)
-        memory_pb2_grpc.add_MemoryServiceServicer_to_server(MemoryServicer(parts), server)
-
-    async def can_recall() -> bool:
-        return await parts.store.reachable() and any(
-            await asyncio.gather(*(tier.answers() for tier in parts.tiers.values()))
-        )
-
-    await serve(
-        settings,
-        name="gateway",
-        services={
-            "remembrancer.v1.SessionService": parts.store.reachable,
-            "remembrancer.v1.RecallService": can_recall,
-            "remembrancer.v1.MemoryService": parts.store.reachable,
-        },
-        register=register,
-        ready=partial(until_reachable, parts.store.ping),
-        interceptors=chain(
-            max_in_flight=settings.max_in_flight,
-            default_deadline=CALL_SECONDS,
-            deadlines=dict.fromkeys(LONG_CALLS, LONG_CALL_SECONDS),
-        ),
-        background=[partial(refill, parts), partial(erase_leftovers, parts)],
-        connection_age=CONNECTION_AGE,
-    )
-
-
-@asynccontextmanager
-async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
-    """Yield the gateway's parts; nothing connects before it is used, and every connection is closed after."""
-    async with AsyncExitStack() as connections:
-        # Closed last: what a worker's answer is waited for goes on to the store.
-        redis = connect(settings.store_url, cluster=settings.store_cluster)
-        connections.push_async_callback(_close_store, redis)
-
-        def channel(target: str) -> grpc.aio.Channel:
-            made = open_channel(target, settings.worker_token)
-            connections.push_async_callback(made.close, None)
-            return made
-
-        yield _compose(settings, redis, channel)
-
-
-async def _close_store(redis: Any) -> None:
-    with suppress(RedisError, OSError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await redis.aclose()
-
-
-def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grpc.aio.Channel]) -> Parts:
-    store = PartitionStore(redis)
-    encoder = Encoder([channel(target) for target in targets(settings.encoder_targets)], store.current_model)
-    tiers = {
-        tier: TierWorkers(name, [(target, channel(target)) for target in targets(listed)])
-        for tier, name, listed in (
-            (common_pb2.TIER_ACTIVE, "active", settings.active_targets),
-            (common_pb2.TIER_DEEP, "deep", settings.deep_targets),
-        )
-    }
-    structlog.get_logger().info(
-        "composed", encoders=len(targets(settings.encoder_targets)), store_cluster=settings.store_cluster
-    )
-    return Parts(
-        store=store,
-        sweeper=Sweeper(redis),
-        counters=RecallCounters(store),
-        encoder=encoder,
-        tiers=tiers,
-        searcher=Searcher(
-            store, encoder, tiers, PartitionGate(settings.partition_searches, settings.partition_waiting)
-        ),
-        write_gate=PartitionGate(settings.partition_writes, settings.partition_waiting),
-        answerer=Answerer(probable_answer_coefficients.load(), enabled=settings.probable_answer),
-        tokens=TokenCounter(),
-        operating_context=OperatingContext(
-            Path(settings.operating_context_file) if settings.operating_context_file else None
-        ),
-        retention=Retention(
-            idle_ms=settings.session_idle_seconds * 1000,
-            kept_ms=settings.session_kept_seconds * 1000,
-            stateless_ms=settings.stateless_kept_seconds * 1000,
-        ),
-        session_retrievals=settings.session_retrievals,
-    )
+    server.run(partial(serve_gateway, settings))

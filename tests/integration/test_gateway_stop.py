@@ -9,7 +9,8 @@ import grpc
 import psutil
 import pytest
 
-from services.gateway.main import CLOSE_SECONDS, opened
+from remembrancer.store.connection import CLOSE_SECONDS
+from services.gateway.process import opened
 from services.gateway.settings import GatewaySettings
 from tests.valkey import Valkey
 

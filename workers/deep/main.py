@@ -1,7 +1,10 @@
-"""Composition root of the deep worker."""
+"""Starts a worker of the deep tier."""
 
 from __future__ import annotations
 
+from functools import partial
+
+from remembrancer.runtime import logs, server
 from remembrancer.runtime.settings import load
 from remembrancer.runtime.threads import limit_threads
 from workers.deep.settings import DeepSettings
@@ -10,11 +13,10 @@ from workers.deep.settings import DeepSettings
 def main() -> None:
     """Run the deep worker until it is told to stop."""
     settings = load(DeepSettings)
+    logs.configure(settings, "deep")
     threads = limit_threads(settings.threads)
     # The numeric libraries read the thread limits once, when they are imported.
-    from remembrancer.v1 import common_pb2
-    from workers.deep.partition import DeepPartition
-    from workers.deep.search import search
-    from workers.index.process import TierSpec, run_tier
+    from workers.deep.process import SPEC
+    from workers.index.process import serve_tier
 
-    run_tier(TierSpec("deep", common_pb2.TIER_DEEP, DeepPartition, search), settings, threads)
+    server.run(partial(serve_tier, SPEC, settings, threads))

@@ -1,64 +1,21 @@
-"""The encoder process put together."""
+"""Starts an encoder."""
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
-import structlog
-
-from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
-from remembrancer.runtime import logs
-from remembrancer.runtime.interceptors import WorkerToken, chain
-from remembrancer.runtime.server import serve
-from remembrancer.store.connection import connect
-from workers.encoder.current_model import chosen, claim, keep
-from workers.encoder.encoding import Encoding
-from workers.encoder.lanes import Lanes
-from workers.encoder.model import Model
-from workers.encoder.models import resolve
-from workers.encoder.servicer import EncoderServicer
+from remembrancer.runtime import logs, server
+from remembrancer.runtime.settings import load
+from remembrancer.runtime.threads import limit_threads
 from workers.encoder.settings import EncoderSettings
 
-SERVICE = encoder_pb2.DESCRIPTOR.services_by_name["EncoderService"].full_name
-DEADLINE = 60.0
-"""Seconds for callers that set none: a full batch of the longest texts on one thread."""
 
-
-async def main(settings: EncoderSettings, threads: int) -> None:
-    """Serve until told to stop."""
+def main() -> None:
+    """Run the encoder until it is told to stop."""
+    settings = load(EncoderSettings)
     logs.configure(settings, "encoder")
-    redis = connect(settings.store_url, cluster=settings.store_cluster)
-    wanted = settings.model if settings.next else await chosen(redis, settings.model, settings.models_file)
-    model = Model(resolve(wanted, settings.model_cache))
-    structlog.get_logger().info("model loaded", model=model.id, dimension=model.dimension, threads=threads)
-    lanes = Lanes(threads)
-    servicer = EncoderServicer(Encoding(model, lanes))
-    claimed = asyncio.Event()
+    threads = limit_threads(settings.threads)
+    # The numeric libraries read the thread limits once, when they are imported.
+    from workers.encoder.process import serve_encoder
 
-    async def ready() -> None:
-        if not settings.next:
-            await claim(redis, model.id, model.dimension)
-        servicer.confirm()
-        claimed.set()
-
-    async def watch() -> None:
-        await claimed.wait()
-        await keep(redis, model.id, model.dimension, serves=not settings.next)
-
-    try:
-        await serve(
-            settings,
-            name="encoder",
-            services={SERVICE: None},
-            register=lambda server: encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server),
-            ready=ready,
-            background=[watch],
-            interceptors=chain(
-                max_in_flight=settings.max_in_flight,
-                default_deadline=DEADLINE,
-                auth=[WorkerToken(settings.worker_token)] if settings.worker_token else (),
-            ),
-        )
-    finally:
-        lanes.close()
-        await redis.aclose()
+    server.run(partial(serve_encoder, settings, threads))

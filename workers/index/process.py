@@ -1,4 +1,4 @@
-"""A tier worker as a process: its parts put together and served. Both tiers are the same but for index and search."""
+"""A tier worker put together. Both tiers are the same but for index and search."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 import grpc
 
 from remembrancer.internal.v1 import tier_pb2, tier_pb2_grpc
-from remembrancer.runtime import logs, server
 from remembrancer.runtime.interceptors import WorkerToken, chain
-from remembrancer.store.connection import connect
+from remembrancer.runtime.server import serve
+from remembrancer.store.connection import opened
 from remembrancer.store.waiting import until_reachable
 from remembrancer.v1 import common_pb2
 from workers.index.model import Model, StoreReaders
@@ -37,34 +37,28 @@ class TierSpec(Generic[T]):
     search: Search[T]
 
 
-def run_tier(spec: TierSpec[T], settings: TierSettings, threads: int) -> None:
+async def serve_tier(spec: TierSpec[T], settings: TierSettings, threads: int) -> None:
     """Serve until told to stop, searching and applying records in `threads` threads."""
-    logs.configure(settings, spec.name)
-    server.run(lambda: _serve(spec, settings, threads))
-
-
-async def _serve(spec: TierSpec[T], settings: TierSettings, threads: int) -> None:
-    redis = connect(settings.store_url, cluster=settings.store_cluster)
     token = settings.worker_token
     worker_id = settings.worker_id or f"{spec.name}-{socket.gethostname()}"
     with ThreadPoolExecutor(threads, thread_name_prefix="search") as executor:
-        puller = Puller(StoreReaders(redis), spec.factory, executor, settings.memory_mib * 2**20)
-        servicer = TierServicer(puller, spec.tier, worker_id, spec.search, executor)
+        async with opened(settings.store_url, cluster=settings.store_cluster) as redis:
+            puller = Puller(StoreReaders(redis), spec.factory, executor, settings.memory_mib * 2**20)
+            servicer = TierServicer(puller, spec.tier, worker_id, spec.search, executor)
 
-        def register(target: grpc.aio.Server) -> None:
-            tier_pb2_grpc.add_TierServiceServicer_to_server(servicer, target)
+            def register(target: grpc.aio.Server) -> None:
+                tier_pb2_grpc.add_TierServiceServicer_to_server(servicer, target)
 
-        try:
-            await server.serve(
-                settings,
-                name=spec.name,
-                services={SERVICE: redis.ping},
-                register=register,
-                ready=partial(until_reachable, redis.ping),
-                interceptors=chain(
-                    max_in_flight=settings.max_in_flight, auth=[WorkerToken(token)] if token is not None else []
-                ),
-            )
-        finally:
-            await puller.close()
-            await redis.aclose()
+            try:
+                await serve(
+                    settings,
+                    name=spec.name,
+                    services={SERVICE: redis.ping},
+                    register=register,
+                    ready=partial(until_reachable, redis.ping),
+                    interceptors=chain(
+                        max_in_flight=settings.max_in_flight, auth=[WorkerToken(token)] if token is not None else []
+                    ),
+                )
+            finally:
+                await puller.close()

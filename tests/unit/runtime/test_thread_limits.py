@@ -7,6 +7,8 @@ import pytest
 
 from remembrancer.runtime import threads
 
+ROOT = Path(__file__).parents[3]
+
 
 def v1(folder: Path, limit: str) -> None:
     (folder / "cpu").mkdir()
@@ -47,9 +49,32 @@ def test_c18_limit_threads_sets_what_the_operator_did_not(monkeypatch: pytest.Mo
     assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
-def test_importing_it_with_settings_and_logs_does_not_import_numpy() -> None:
-    code = (
-        "import sys, remembrancer.runtime.threads, remembrancer.runtime.settings, remembrancer.runtime.logs; "
-        "sys.exit('numpy' in sys.modules)"
+PROCESSES = ("services.gateway", "workers.encoder", "workers.active", "workers.deep")
+
+UNTIL_NUMERIC = f"""
+import os, runpy, sys
+
+def look(event, arguments):
+    if event == "import" and arguments[0].partition(".")[0] in ("numpy", "faiss", "onnxruntime"):
+        print(*(os.environ.get(name) for name in {threads.THREAD_VARIABLES}), flush=True)
+        os._exit(0)
+
+sys.addaudithook(look)
+runpy.run_module(sys.argv[1], run_name="__main__")
+"""
+"""Runs a process until it imports the first numeric library, and prints what that reads."""
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_c18_a_process_limits_the_threads_before_it_imports_what_reads_the_limit(process: str) -> None:
+    kept = {name: value for name, value in os.environ.items() if name not in threads.THREAD_VARIABLES}
+    run = subprocess.run(
+        [sys.executable, "-c", UNTIL_NUMERIC, process],
+        env={**kept, "REMEMBRANCER_THREADS": "3"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert run.stdout.split() == ["3"] * len(threads.THREAD_VARIABLES), run.stderr
