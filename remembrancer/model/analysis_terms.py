@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import Stemmer
@@ -64,7 +64,7 @@ def normalise(text: str) -> str:
 
 def terms_of(text: str) -> list[str]:
     """Return the index terms of a text in order, repeated as often as they occur."""
-    stem = _Stems().of
+    english = Stemmer.Stemmer("english", 0)  # cheap to make, and not to be shared between threads
     found: list[str] = []
     for match in _TOKEN.finditer(normalise(text)):
         if match["picture"]:
@@ -72,23 +72,8 @@ def terms_of(text: str) -> list[str]:
         elif match["unspaced"]:
             found.extend(_characters(match["unspaced"]))
         else:
-            found.extend(term[:MAX_TERM] for term in _word(match["word"].lstrip("_"), stem))
+            found.extend(term[:MAX_TERM] for term in _word(match["word"].lstrip("_"), english))
     return found
-
-
-class _Stems:
-    """Stems words. A stemmer is cheap to make (half a microsecond) and must not be shared between threads."""
-
-    def __init__(self) -> None:
-        self._english = Stemmer.Stemmer("english", 0).stemWord
-
-    def of(self, word: str) -> str:
-        stem = self._english
-        if not word.isascii():
-            names = [name for first, last, name in _STEMMERS if first <= word[0] <= last]
-            stem = Stemmer.Stemmer(names[0], 0).stemWord if names else stem
-        # Some stemmers leave nothing of short words.
-        return stem(word) or word
 
 
 def _characters(run: str) -> Iterator[str]:
@@ -97,10 +82,19 @@ def _characters(run: str) -> Iterator[str]:
         yield first + second
 
 
-def _word(word: str, stem: Callable[[str], str]) -> Iterator[str]:
+def _word(word: str, english: Stemmer.Stemmer) -> Iterator[str]:
     parts = _PART.findall(word)
     if len(parts) > 1:
         yield word
     for part in parts:
         if part not in STOP_WORDS:
-            yield stem(part)
+            yield _stem(part, english)
+
+
+def _stem(word: str, english: Stemmer.Stemmer) -> str:
+    stemmer = english
+    if not word.isascii():
+        names = [name for first, last, name in _STEMMERS if first <= word[0] <= last]
+        stemmer = Stemmer.Stemmer(names[0], 0) if names else english
+    # Some stemmers leave nothing of short words.
+    return stemmer.stemWord(word) or word
