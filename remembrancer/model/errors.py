@@ -1,35 +1,36 @@
 """The one exception tree of the service.
 
 RemembrancerError
-├── InvalidField              INVALID_ARGUMENT     FIELD_INVALID
-├── RequestIdReused           INVALID_ARGUMENT     REQUEST_ID_REUSED
+├── InvalidField                INVALID_ARGUMENT     FIELD_INVALID
+├── RequestIdReused             INVALID_ARGUMENT     REQUEST_ID_REUSED
 ├── NotFound
-│   ├── SessionNotFound       NOT_FOUND            SESSION_NOT_FOUND
-│   ├── RetrievalNotFound     NOT_FOUND            RETRIEVAL_NOT_FOUND
-│   └── MemoryNotFound        NOT_FOUND            MEMORY_NOT_FOUND
+│   ├── SessionNotFound         NOT_FOUND            SESSION_NOT_FOUND
+│   ├── RetrievalNotFound       NOT_FOUND            RETRIEVAL_NOT_FOUND
+│   └── MemoryNotFound          NOT_FOUND            MEMORY_NOT_FOUND
 ├── PreconditionFailed
-│   ├── SessionScopeMismatch  FAILED_PRECONDITION  SESSION_SCOPE_MISMATCH
-│   ├── SessionFull           FAILED_PRECONDITION  SESSION_FULL
-│   ├── SessionEnded          FAILED_PRECONDITION  SESSION_ENDED
-│   ├── SessionExpired        FAILED_PRECONDITION  SESSION_EXPIRED
-│   ├── ScopeNotEmpty         FAILED_PRECONDITION  SCOPE_NOT_EMPTY
-│   └── FeedbackMissing       FAILED_PRECONDITION  FEEDBACK_INCOMPLETE
-├── CredentialsMissing        UNAUTHENTICATED      CREDENTIALS_MISSING
-├── CredentialsInvalid        UNAUTHENTICATED      CREDENTIALS_INVALID
-├── Overloaded                RESOURCE_EXHAUSTED   OVERLOADED
-├── Conflict                  ABORTED              CONFLICT
-├── DeadlinePassed            DEADLINE_EXCEEDED    DEADLINE
-├── Cancelled                 CANCELLED            CANCELLED
-├── Unavailable
-│   ├── StoreUnavailable      UNAVAILABLE          STORE_UNAVAILABLE
-│   ├── TiersUnavailable      UNAVAILABLE          TIERS_UNAVAILABLE
-│   ├── WriteNotDurable       UNAVAILABLE          WRITE_NOT_DURABLE
-│   ├── EncoderUnavailable    UNAVAILABLE          ENCODER_UNAVAILABLE
-│   ├── TierUnreachable       UNAVAILABLE          TIER_UNREACHABLE
-│   ├── TierLate              DEADLINE_EXCEEDED    TIER_LATE
-│   ├── PartitionLoading      UNAVAILABLE          PARTITION_LOADING
-│   └── PartitionTooLarge     RESOURCE_EXHAUSTED   PARTITION_TOO_LARGE
-└── InternalError             INTERNAL             INTERNAL
+│   ├── SessionScopeMismatch    FAILED_PRECONDITION  SESSION_SCOPE_MISMATCH
+│   ├── SessionFull             FAILED_PRECONDITION  SESSION_FULL
+│   ├── SessionEnded            FAILED_PRECONDITION  SESSION_ENDED
+│   ├── SessionExpired          FAILED_PRECONDITION  SESSION_EXPIRED
+│   ├── ScopeNotEmpty           FAILED_PRECONDITION  SCOPE_NOT_EMPTY
+│   └── FeedbackMissing         FAILED_PRECONDITION  FEEDBACK_INCOMPLETE
+├── CredentialsMissing          UNAUTHENTICATED      CREDENTIALS_MISSING
+├── CredentialsInvalid          UNAUTHENTICATED      CREDENTIALS_INVALID
+├── Retryable
+│   ├── Overloaded              RESOURCE_EXHAUSTED   OVERLOADED
+│   └── Unavailable
+│       ├── StoreUnavailable    UNAVAILABLE          STORE_UNAVAILABLE
+│       ├── TiersUnavailable    UNAVAILABLE          TIERS_UNAVAILABLE
+│       ├── WriteNotDurable     UNAVAILABLE          WRITE_NOT_DURABLE
+│       ├── EncoderUnavailable  UNAVAILABLE          ENCODER_UNAVAILABLE
+│       ├── TierUnreachable     UNAVAILABLE          TIER_UNREACHABLE
+│       ├── TierLate            DEADLINE_EXCEEDED    TIER_LATE
+│       ├── PartitionLoading    UNAVAILABLE          PARTITION_LOADING
+│       └── PartitionTooLarge   RESOURCE_EXHAUSTED   PARTITION_TOO_LARGE
+├── Conflict                    ABORTED              CONFLICT
+├── DeadlinePassed              DEADLINE_EXCEEDED    DEADLINE
+├── Cancelled                   CANCELLED            CANCELLED
+└── InternalError               INTERNAL             INTERNAL
 
 Each class knows its status code, its published reason and its dynamic parts; `remembrancer.runtime.status` is the one
 place that turns them into a gRPC status. No text here holds a host, path, key or another caller's id.
@@ -129,7 +130,7 @@ class MemoryNotFound(NotFound):
 
 
 class PreconditionFailed(RemembrancerError):
-    """The session is not in a state that allows the call."""
+    """What the call is about is not in a state that allows it."""
 
     code = code_pb2.FAILED_PRECONDITION
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from remembrancer.model.clock import parse_time
+from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.model.text import is_blank, trimmed
 from remembrancer.v1 import recall_pb2
 
@@ -19,28 +19,18 @@ PREVIEW: Final = 500
 FULL_BUDGET: Final = 200_000
 """Code points of whole texts in one answer."""
 
+GATE: Final = RELEVANCE_FLOOR
+"""The quality gate on the relevance scale, version 1: the relevance floor, with what was measured for it."""
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The quality gate on the relevance scale.
-
-    Version 1: set by hand where the relevance floor is; off-topic memories of human chats stay below it.
-    """
-
-    version: int = 1
-    relevance: float = 0.30
-    relaxed: float = 0.5
-    """What `relax_gate` leaves of it."""
-
-
-GATE: Final = Gate()
+RELAXED: Final = 0.5
+"""What `relax_gate` leaves of the gate."""
 
 T = TypeVar("T")
 
 
 def threshold(min_score: float | None, *, relax: bool) -> float:
     """Return the relevance below which memories are dropped."""
-    return max(GATE.relevance * (GATE.relaxed if relax else 1.0), min_score or 0.0)
+    return max(GATE * (RELAXED if relax else 1.0), min_score or 0.0)
 
 
 def gated(

