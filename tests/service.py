@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from remembrancer.client import Client, Unavailable, calls, tenant
+from remembrancer.client import Client, Unavailable, session_calls, tenant
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
 
@@ -38,7 +38,7 @@ class Session:
 
 def answered(client: Client, retrieval_id: str, **feedback: Any) -> session_pb2.FeedbackResult:
     """Give feedback and return its result as it came, where `Client.feedback` raises for one that was rejected."""
-    return client.send(calls.feedback(retrieval_id, **feedback)).results[0]
+    return client.send(session_calls.feedback(retrieval_id, **feedback)).results[0]
 
 
 OpenSession = Callable[..., Session]

@@ -1,7 +1,6 @@
 """The Python client, sync and async; needs grpcio, protobuf and googleapis-common-protos only."""
 
 from remembrancer.client.aio import AsyncClient
-from remembrancer.client.context_calls import context_entry
 from remembrancer.client.enums import name_of, names_of
 from remembrancer.client.errors import (
     Aborted,
@@ -23,17 +22,18 @@ from remembrancer.client.errors import (
     reason_of,
 )
 from remembrancer.client.inputs import (
+    context_entry,
     feedback_item,
     memory,
     memory_feedback,
     procedure,
     procedure_feedback,
+    selection,
     tenant,
     trajectory_entry,
     turn,
     verification,
 )
-from remembrancer.client.memory_calls import selection
 from remembrancer.client.sync import Client
 
 __all__ = [

@@ -12,8 +12,9 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from remembrancer.client import calls, context_calls, memory_calls, transfer_calls
+from remembrancer.client import memory_calls, recall_calls, session_calls, transfer_calls
 from remembrancer.client.arguments import ScopeLike
+from remembrancer.client.call import Call, serialize
 from remembrancer.client.config import MAX_ATTEMPTS, Connection
 from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
 from remembrancer.v1 import transfer_pb2
@@ -23,7 +24,7 @@ R = TypeVar("R", bound=Message)
 
 
 def _method(
-    make: Callable[P, calls.Call[R]], check: Callable[[Any, R], None] | None = None
+    make: Callable[P, Call[R]], check: Callable[[Any, R], None] | None = None
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
     @functools.wraps(make)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -62,17 +63,17 @@ class AsyncClient:
         """Return a client of the service at `target`, such as "127.0.0.1:7700"; see Connection for the rest."""
         return cls(Connection(target, token, credentials, attempts))
 
-    activate = _method(calls.activate)
-    feedback = _method(calls.feedback, check_coverage)
-    commit = _method(calls.commit)
-    abandon_session = _method(calls.abandon_session)
-    get_session = _method(calls.get_session)
-    list_sessions = _method(calls.list_sessions)
-    recall = _method(calls.recall)
-    remember = _method(calls.remember)
-    record_turns = _method(calls.record_turns)
-    recall_with_context = _method(context_calls.recall_with_context)
-    get_contents = _method(memory_calls.get_contents)
+    activate = _method(session_calls.activate)
+    feedback = _method(session_calls.feedback, check_coverage)
+    commit = _method(session_calls.commit)
+    abandon_session = _method(session_calls.abandon_session)
+    get_session = _method(session_calls.get_session)
+    list_sessions = _method(session_calls.list_sessions)
+    recall = _method(recall_calls.recall)
+    recall_with_context = _method(recall_calls.recall_with_context)
+    get_contents = _method(recall_calls.get_contents)
+    remember = _method(memory_calls.remember)
+    record_turns = _method(memory_calls.record_turns)
     update_memory = _method(memory_calls.update_memory)
     forget = _method(memory_calls.forget)
     restore_memory = _method(memory_calls.restore_memory)
@@ -89,10 +90,10 @@ class AsyncClient:
         except TimeoutError:
             raise not_connected(self._target) from None
 
-    async def send(self, call: calls.Call[R]) -> R:
+    async def send(self, call: Call[R]) -> R:
         """Send a call and return its answer as it is: of feedback, one that was rejected too."""
         invoke = self._channel.unary_unary(
-            call.path, request_serializer=calls.serialize, response_deserializer=call.response.FromString
+            call.path, request_serializer=serialize, response_deserializer=call.response.FromString
         )
         try:
             answer: R = await invoke(call.request, timeout=call.timeout, metadata=self._metadata)
@@ -104,7 +105,7 @@ class AsyncClient:
         """Yield the parts of an export: its header, then batches. `after` goes on where an earlier one broke off."""
         invoke = self._channel.unary_stream(
             transfer_calls.EXPORT_PATH,
-            request_serializer=calls.serialize,
+            request_serializer=serialize,
             response_deserializer=transfer_pb2.ExportResponse.FromString,
         )
         try:
@@ -122,7 +123,7 @@ class AsyncClient:
         """
         invoke = self._channel.stream_stream(
             transfer_calls.IMPORT_PATH,
-            request_serializer=calls.serialize,
+            request_serializer=serialize,
             response_deserializer=transfer_pb2.ImportResponse.FromString,
         )
         requests = transfer_calls.import_requests(parts, scope, import_id)

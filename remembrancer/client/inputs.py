@@ -1,4 +1,4 @@
-"""What calls take: scopes, statements, turns, assessments, and what a commit tells of its session.
+"""What calls take: scopes, selections, statements, turns, context, assessments, what a commit tells of its session.
 
 Wherever one of these is taken, a mapping with the same names does as well.
 """
@@ -10,7 +10,7 @@ from datetime import datetime
 
 from remembrancer.client.arguments import AxesLike, Given, Moment, StructLike, build
 from remembrancer.client.enums import EnumLike
-from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
+from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, record_pb2, session_pb2
 
 
 def tenant(org_id: str, user_id: str = "", session_id: str = "") -> common_pb2.Scope:
@@ -130,3 +130,31 @@ def trajectory_entry(kind: EnumLike, summary: str, *, status: EnumLike = 0) -> s
 def verification(status: EnumLike, summary: str = "", *, evidence_refs: Iterable[str] = ()) -> session_pb2.Verification:
     """Return how an outcome was checked, for `commit`: `verification("verified", "all tests passed")`."""
     return build(session_pb2.Verification, status=status, summary=summary, evidence_refs=evidence_refs)
+
+
+def context_entry(
+    content: str, *, role: str = "", name: str = "", user_id: str = "", timestamp: str | datetime = ""
+) -> recall_pb2.ContextEntry:
+    """Return an entry of the held conversation; one of role `user` or `assistant` is echoed."""
+    return build(recall_pb2.ContextEntry, role=role, name=name, user_id=user_id, content=content, timestamp=timestamp)
+
+
+def selection(
+    *,
+    axes: AxesLike | None = None,
+    any_axis: Iterable[EnumLike] = (),
+    kinds: Iterable[EnumLike] = (),
+    types: Iterable[EnumLike] = (),
+    occurred_after: Moment | None = None,
+    occurred_before: Moment | None = None,
+) -> record_pb2.MemorySelection:
+    """Return which memories a call is about; `any_axis=["agent_id"]` stands for every agent's."""
+    return build(
+        record_pb2.MemorySelection,
+        axes=axes,
+        any_axis=any_axis,
+        kinds=kinds,
+        types=types,
+        occurred_after=occurred_after,
+        occurred_before=occurred_before,
+    )

@@ -1,94 +1,71 @@
-"""Calls that look after memories outside of recalls: one function per call, as in `calls`."""
+"""The calls of MemoryService, but for the streams, which are in `transfer_calls`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Final
 
 from remembrancer.client.arguments import AxesLike, Given, Moment, ScopeLike, build, to_scope
-from remembrancer.client.calls import READ_S, WRITE_S, Call, fresh_id
+from remembrancer.client.call import READ_S, WRITE_S, Call, fresh_id
 from remembrancer.client.enums import EnumLike
-from remembrancer.v1 import contents_pb2, correction_pb2, listing_pb2, pause_pb2, record_pb2
+from remembrancer.v1 import common_pb2, correction_pb2, listing_pb2, memory_pb2, pause_pb2, record_pb2
 
-COUNT_S = 60.0
-FORGET_S = 600.0
+COUNT_S: Final = 60.0
+"""Default deadline of GetScope, in seconds, the server's own: it reads every record of the scope."""
 
-
-def selection(
-    *,
-    axes: AxesLike | None = None,
-    any_axis: Iterable[EnumLike] = (),
-    kinds: Iterable[EnumLike] = (),
-    types: Iterable[EnumLike] = (),
-    occurred_after: Moment | None = None,
-    occurred_before: Moment | None = None,
-) -> record_pb2.MemorySelection:
-    """Return which memories a call is about; `any_axis=["agent_id"]` stands for every agent's."""
-    return build(
-        record_pb2.MemorySelection,
-        axes=axes,
-        any_axis=any_axis,
-        kinds=kinds,
-        types=types,
-        occurred_after=occurred_after,
-        occurred_before=occurred_before,
-    )
+FORGET_S: Final = 600.0
+"""Default deadline of Forget, in seconds: it answers when all is erased, which takes a large scope longer than the 60 s
+that the server gives to callers who set none. An erasure that the deadline cuts short goes on; the same `request_id`
+again waits for its end."""
 
 
-def get_contents(
-    memory_ids: Iterable[str],
+def remember(
+    memories: Iterable[Given[memory_pb2.MemoryInput]],
     *,
     scope: ScopeLike,
     axes: AxesLike | None = None,
-    any_axis: Iterable[EnumLike] = (),
-    timeout: float = READ_S,
-) -> Call[contents_pb2.GetContentsResponse]:
-    """Return whole texts of 1 to 20 memories or evidence records by id."""
+    session_id: str = "",
+    session_key: str = "",
+    request_id: str | None = None,
+    timeout: float = WRITE_S,
+) -> Call[memory_pb2.RememberResponse]:
+    """Store 1 to 100 statements, all or none: `remember([memory("fact", "...")], scope=...)`."""
     request = build(
-        contents_pb2.GetContentsRequest,
+        memory_pb2.RememberRequest,
         scope=to_scope(scope),
-        memory_ids=memory_ids,
+        memories=memories,
         axes=axes,
-        any_axis=any_axis,
+        session_id=session_id,
+        session_key=session_key,
+        request_id=fresh_id(request_id),
     )
-    return Call("RecallService/GetContents", request, contents_pb2.GetContentsResponse, timeout)
+    return Call("MemoryService/Remember", request, memory_pb2.RememberResponse, timeout)
 
 
-def list_memories(
+def record_turns(
+    turns: Iterable[Given[memory_pb2.TurnInput]],
     *,
     scope: ScopeLike,
-    selection: Given[record_pb2.MemorySelection] | None = None,
-    include_stale: bool = False,
-    include_suppressed: bool = False,
-    page_size: int = 0,
-    page_token: str = "",
-    timeout: float = READ_S,
-) -> Call[listing_pb2.ListMemoriesResponse]:
-    """Return one page of a scope's memories, newest first; see `selection`."""
+    axes: AxesLike | None = None,
+    session_id: str = "",
+    session_key: str = "",
+    source: Given[common_pb2.SourceInfo] | None = None,
+    request_id: str | None = None,
+    timeout: float = WRITE_S,
+) -> Call[memory_pb2.RecordTurnsResponse]:
+    """Store 1 to 100 conversation turns, all or none, oldest first: `record_turns([turn("...", name="Ada")], ...)`."""
     request = build(
-        listing_pb2.ListMemoriesRequest,
+        memory_pb2.RecordTurnsRequest,
         scope=to_scope(scope),
-        selection=selection,
-        include_stale=include_stale,
-        include_suppressed=include_suppressed,
-        page_size=page_size,
-        page_token=page_token,
+        turns=turns,
+        axes=axes,
+        session_id=session_id,
+        session_key=session_key,
+        source=source,
+        request_id=fresh_id(request_id),
     )
-    return Call("MemoryService/ListMemories", request, listing_pb2.ListMemoriesResponse, timeout)
-
-
-def get_scope(*, scope: ScopeLike, timeout: float = COUNT_S) -> Call[listing_pb2.GetScopeResponse]:
-    """Count what a scope holds."""
-    request = build(listing_pb2.GetScopeRequest, scope=to_scope(scope))
-    return Call("MemoryService/GetScope", request, listing_pb2.GetScopeResponse, timeout)
-
-
-def list_scopes(
-    *, prefix: str = "", page_size: int = 0, page_token: str = "", timeout: float = READ_S
-) -> Call[listing_pb2.ListScopesResponse]:
-    """Return one page of the scopes that hold records."""
-    request = build(listing_pb2.ListScopesRequest, prefix=prefix, page_size=page_size, page_token=page_token)
-    return Call("MemoryService/ListScopes", request, listing_pb2.ListScopesResponse, timeout)
+    return Call("MemoryService/RecordTurns", request, memory_pb2.RecordTurnsResponse, timeout)
 
 
 def update_memory(
@@ -186,3 +163,40 @@ def resume_persistence(
     """End a pause before its time."""
     request = build(pause_pb2.ResumePersistenceRequest, scope=to_scope(scope), session_key=session_key)
     return Call("MemoryService/ResumePersistence", request, pause_pb2.ResumePersistenceResponse, timeout)
+
+
+def list_memories(
+    *,
+    scope: ScopeLike,
+    selection: Given[record_pb2.MemorySelection] | None = None,
+    include_stale: bool = False,
+    include_suppressed: bool = False,
+    page_size: int = 0,
+    page_token: str = "",
+    timeout: float = READ_S,
+) -> Call[listing_pb2.ListMemoriesResponse]:
+    """Return one page of a scope's memories, newest first; see `selection`."""
+    request = build(
+        listing_pb2.ListMemoriesRequest,
+        scope=to_scope(scope),
+        selection=selection,
+        include_stale=include_stale,
+        include_suppressed=include_suppressed,
+        page_size=page_size,
+        page_token=page_token,
+    )
+    return Call("MemoryService/ListMemories", request, listing_pb2.ListMemoriesResponse, timeout)
+
+
+def get_scope(*, scope: ScopeLike, timeout: float = COUNT_S) -> Call[listing_pb2.GetScopeResponse]:
+    """Count what a scope holds."""
+    request = build(listing_pb2.GetScopeRequest, scope=to_scope(scope))
+    return Call("MemoryService/GetScope", request, listing_pb2.GetScopeResponse, timeout)
+
+
+def list_scopes(
+    *, prefix: str = "", page_size: int = 0, page_token: str = "", timeout: float = READ_S
+) -> Call[listing_pb2.ListScopesResponse]:
+    """Return one page of the scopes that hold records."""
+    request = build(listing_pb2.ListScopesRequest, prefix=prefix, page_size=page_size, page_token=page_token)
+    return Call("MemoryService/ListScopes", request, listing_pb2.ListScopesResponse, timeout)

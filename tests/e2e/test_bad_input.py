@@ -15,13 +15,15 @@ from remembrancer.client import (
     FeedbackRejectedError,
     InvalidArgument,
     NotFound,
-    calls,
     memory,
+    memory_calls,
     memory_feedback,
+    recall_calls,
+    session_calls,
     tenant,
     turn,
 )
-from remembrancer.client.calls import Call
+from remembrancer.client.call import Call
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from tests.service import Session
 
@@ -30,22 +32,22 @@ Make = Callable[[Session], Call[Any]]
 
 def recall(query: str = "q", **more: Any) -> Make:
     def make(session: Session) -> Call[Any]:
-        return calls.recall(query, **{"scope": session.scope, "session_id": session.session_id, **more})
+        return recall_calls.recall(query, **{"scope": session.scope, "session_id": session.session_id, **more})
 
     return make
 
 
 def activate(**more: Any) -> Make:
-    return lambda session: calls.activate(**{"task": "t", "initial_goal": "g", "scope": session.scope, **more})
+    return lambda session: session_calls.activate(**{"task": "t", "initial_goal": "g", "scope": session.scope, **more})
 
 
 def remember(*memories: Any, **more: Any) -> Make:
-    return lambda session: calls.remember(list(memories), **{"scope": session.scope, **more})
+    return lambda session: memory_calls.remember(list(memories), **{"scope": session.scope, **more})
 
 
 def commit(**more: Any) -> Make:
     given = {"final_goal": "g", "outcome": "success", "outcome_summary": "o", **more}
-    return lambda session: calls.commit(session.session_id, scope=session.scope, **given)
+    return lambda session: session_calls.commit(session.session_id, scope=session.scope, **given)
 
 
 INVALID: dict[str, tuple[str, Make]] = {
@@ -85,7 +87,7 @@ INVALID: dict[str, tuple[str, Make]] = {
     "s29 one memory without type": ("memories[1].type", remember(memory("fact", "x"), memory(0, "y"))),
     "one blank memory": ("memories[1].content", remember(memory("fact", "x"), memory("fact", "\u200b"))),
     "one memory too long": ("memories[0].content", remember(memory("fact", "x" * 16_001))),
-    "blank turn": ("turns[0].content", lambda s: calls.record_turns([turn(" ")], scope=s.scope)),
+    "blank turn": ("turns[0].content", lambda s: memory_calls.record_turns([turn(" ")], scope=s.scope)),
     "commit without goal": ("final_goal", commit(final_goal="")),
     "commit without outcome": ("outcome", commit(outcome=0)),
     "s22 procedure with a blank step": (
@@ -125,12 +127,12 @@ def test_a_wrong_field_is_named(session: Session, name: str) -> None:
 
 UNKNOWN: dict[str, tuple[str, Make]] = {
     "s2 recall": ("SESSION_NOT_FOUND", recall(session_id="no-such-session")),
-    "get": ("SESSION_NOT_FOUND", lambda s: calls.get_session("no-such-session", scope=s.scope)),
+    "get": ("SESSION_NOT_FOUND", lambda s: session_calls.get_session("no-such-session", scope=s.scope)),
     "commit": (
         "SESSION_NOT_FOUND",
-        lambda s: calls.commit("nope", scope=s.scope, final_goal="g", outcome="success", outcome_summary="o"),
+        lambda s: session_calls.commit("nope", scope=s.scope, final_goal="g", outcome="success", outcome_summary="o"),
     ),
-    "feedback": ("RETRIEVAL_NOT_FOUND", lambda _: calls.feedback("no-such-retrieval", coverage="complete")),
+    "feedback": ("RETRIEVAL_NOT_FOUND", lambda _: session_calls.feedback("no-such-retrieval", coverage="complete")),
     "remember": ("SESSION_NOT_FOUND", remember(memory("fact", "x"), session_id="no-such-session")),
 }
 
@@ -188,7 +190,7 @@ def test_d3_bytes_that_are_no_utf8_get_a_clean_status(service: LocalService, ses
         assert status.code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
         assert "Traceback" not in status.message
         # The connection survives.
-        request = calls.recall("q", scope=session.scope, session_id=session.session_id).request
+        request = recall_calls.recall("q", scope=session.scope, session_id=session.session_id).request
         path = "/remembrancer.v1.RecallService/Recall"
         assert channel.unary_unary(path, None, None)(request.SerializeToString(), timeout=5)
 

@@ -8,7 +8,7 @@ import pytest
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
-from remembrancer.client import Client, calls, memory, turn
+from remembrancer.client import Client, memory, recall_calls, turn
 from remembrancer.v1 import recall_pb2
 from tests.gateway import Extra
 from tests.service import OpenSession, Outage, Session, hits
@@ -145,7 +145,7 @@ def test_p47_a_server_may_have_it_switched_off(
         Client.connect(gateway.address) as other,
     ):
         answer = other.send(
-            calls.recall("Where do I live?", scope=scope, session_id=session.session_id, probable_answer=True)
+            recall_calls.recall("Where do I live?", scope=scope, session_id=session.session_id, probable_answer=True)
         )
     assert hits(answer)
     assert not answer.HasField("probable_answer")

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from remembrancer.client import Client, ClientError, FeedbackIncompleteError, calls, memory_feedback, procedure_feedback
+from remembrancer.client import (
+    Client,
+    ClientError,
+    FeedbackIncompleteError,
+    memory_feedback,
+    procedure_feedback,
+    session_calls,
+)
 from remembrancer.v1 import recall_pb2, session_pb2
 from tests.gateway import Gateway
 from tests.integration.sessions.conftest import Age
@@ -145,7 +152,7 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
             given = item(retrieval.id, targets, complete=draw.complete, remaining=draw.remaining)
 
             def call() -> session_pb2.FeedbackResponse:
-                return client.send(calls.feedback(retrieval.id, **single(given), request_id=request))
+                return client.send(session_calls.feedback(retrieval.id, **single(given), request_id=request))
 
             answer = call()
             retrieval.take(set(targets), complete=draw.complete, remaining=draw.remaining)
@@ -159,7 +166,7 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
             given = item(retrieval.id, [*targets, "sch_999999999"], complete=draw.complete)
             flawed = sorted(t for t in retrieval.exposed if t not in targets and not t.startswith("proc_"))[:1]
             given.memory_feedback.extend(memory_feedback(target, "stale") for target in flawed)
-            answer = stage.clients[draw.gateway].send(calls.feedback(retrieval.id, **single(given)))
+            answer = stage.clients[draw.gateway].send(session_calls.feedback(retrieval.id, **single(given)))
             rejected = {entry.target_id for entry in answer.results[0].rejected if entry.target_id}
             assert rejected == {"sch_999999999", *flawed}
             retrieval.take(set(targets), bad=True, complete=draw.complete)
@@ -170,7 +177,9 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
             known = [retrieval for session in self.sessions for retrieval in session.retrievals[-2:]]
             items = [item(r.id, sorted(r.outstanding), complete=draw.complete) for r in known]
             unknown = known[0].id[:-1] + ("a" if known[0].id[-1] != "a" else "b")
-            answer = stage.clients[draw.gateway].send(calls.feedback(items=[*items, item(unknown, complete=True)]))
+            answer = stage.clients[draw.gateway].send(
+                session_calls.feedback(items=[*items, item(unknown, complete=True)])
+            )
             for retrieval, result in zip(known, answer.results, strict=False):
                 retrieval.take(retrieval.outstanding, complete=draw.complete)
                 compare(result, retrieval)

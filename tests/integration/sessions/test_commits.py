@@ -14,11 +14,12 @@ from remembrancer.client import (
     ClientError,
     FeedbackIncompleteError,
     InvalidArgument,
-    calls,
     memory,
     memory_feedback,
+    session_calls,
     turn,
 )
+from remembrancer.client.call import serialize
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.v1 import common_pb2, errors_pb2, recall_pb2, session_pb2
 from tests.gateway import Service
@@ -74,9 +75,9 @@ def test_the_details_stay_under_4_kb_with_twenty_retrievals_of_five_ids(
     client.remember([memory("fact", f"Skerry house {i} is painted {i * 7}.") for i in range(6)], scope=session.scope)
     for _ in range(21):
         session.recall("Skerry house", top_k=6)
-    call = calls.commit(session.session_id, scope=session.scope, final_goal="g", outcome=1, outcome_summary="s")
+    call = session_calls.commit(session.session_id, scope=session.scope, final_goal="g", outcome=1, outcome_summary="s")
     with grpc.insecure_channel(service.address) as channel, pytest.raises(grpc.RpcError) as caught:
-        channel.unary_unary(call.path, calls.serialize, None)(call.request, timeout=10)
+        channel.unary_unary(call.path, serialize, None)(call.request, timeout=10)
     error: Any = caught.value
     raw = dict(error.trailing_metadata())["grpc-status-details-bin"]
     assert len(raw) < 4096

@@ -11,8 +11,17 @@ import pytest
 from google.protobuf.message import Message
 
 from remembrancer.cli.local.plan import Role
-from remembrancer.client import Client, InvalidArgument, calls, memory, memory_feedback, turn
-from remembrancer.client.calls import Call
+from remembrancer.client import (
+    Client,
+    InvalidArgument,
+    memory,
+    memory_calls,
+    memory_feedback,
+    recall_calls,
+    session_calls,
+    turn,
+)
+from remembrancer.client.call import Call
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.v1 import session_pb2
@@ -54,11 +63,11 @@ class Stage:
 Make = Callable[[Stage, str], Call[Any]]
 
 CALLS: dict[str, Make] = {
-    "Activate": lambda s, i: calls.activate("ferry", "Skerry", scope=s.scope, request_id=i),
-    "Feedback": lambda s, i: calls.feedback(
+    "Activate": lambda s, i: session_calls.activate("ferry", "Skerry", scope=s.scope, request_id=i),
+    "Feedback": lambda s, i: session_calls.feedback(
         s.retrieval_id, memory_feedback=[memory_feedback(s.memory_id, "used")], coverage="complete", request_id=i
     ),
-    "Commit": lambda s, i: calls.commit(
+    "Commit": lambda s, i: session_calls.commit(
         s.covered_id,
         scope=s.scope,
         final_goal="g",
@@ -67,24 +76,26 @@ CALLS: dict[str, Make] = {
         procedure=session_pb2.ProcedureInput(summary="p", steps=[{"summary": "one"}]),  # type: ignore[list-item]
         request_id=i,
     ),
-    "AbandonSession": lambda s, i: calls.abandon_session(s.idle_id, scope=s.scope, request_id=i),
-    "Recall": lambda s, i: calls.recall("ferry", scope=s.scope, session_id=s.session_id, mode="deep", request_id=i),
-    "Remember": lambda s, i: calls.remember(
+    "AbandonSession": lambda s, i: session_calls.abandon_session(s.idle_id, scope=s.scope, request_id=i),
+    "Recall": lambda s, i: recall_calls.recall(
+        "ferry", scope=s.scope, session_id=s.session_id, mode="deep", request_id=i
+    ),
+    "Remember": lambda s, i: memory_calls.remember(
         [memory("fact", "Bo rows."), memory("fact", "Al too.")], scope=s.scope, request_id=i
     ),
     # Without message id or time nothing else tells these turns from others.
-    "RecordTurns": lambda s, i: calls.record_turns([turn("Aye."), turn("Nay.")], scope=s.scope, request_id=i),
+    "RecordTurns": lambda s, i: memory_calls.record_turns([turn("Aye."), turn("Nay.")], scope=s.scope, request_id=i),
 }
 OTHER: dict[str, Make] = {
-    "Activate": lambda s, i: calls.activate("ferry", "home", scope=s.scope, request_id=i),
-    "Feedback": lambda s, i: calls.feedback(s.retrieval_id, coverage="complete", request_id=i),
-    "Commit": lambda s, i: calls.commit(
+    "Activate": lambda s, i: session_calls.activate("ferry", "home", scope=s.scope, request_id=i),
+    "Feedback": lambda s, i: session_calls.feedback(s.retrieval_id, coverage="complete", request_id=i),
+    "Commit": lambda s, i: session_calls.commit(
         s.covered_id, scope=s.scope, final_goal="h", outcome="success", outcome_summary="s", request_id=i
     ),
-    "AbandonSession": lambda s, i: calls.abandon_session(s.session_id, scope=s.scope, request_id=i),
-    "Recall": lambda s, i: calls.recall("ferry", scope=s.scope, session_id=s.session_id, request_id=i),
-    "Remember": lambda s, i: calls.remember([memory("fact", "Bo rows.")], scope=s.scope, request_id=i),
-    "RecordTurns": lambda s, i: calls.record_turns([turn("Aye.")], scope=s.scope, request_id=i),
+    "AbandonSession": lambda s, i: session_calls.abandon_session(s.session_id, scope=s.scope, request_id=i),
+    "Recall": lambda s, i: recall_calls.recall("ferry", scope=s.scope, session_id=s.session_id, request_id=i),
+    "Remember": lambda s, i: memory_calls.remember([memory("fact", "Bo rows.")], scope=s.scope, request_id=i),
+    "RecordTurns": lambda s, i: memory_calls.record_turns([turn("Aye.")], scope=s.scope, request_id=i),
 }
 
 

@@ -13,8 +13,6 @@ from google.protobuf import json_format
 from remembrancer.client import (
     AsyncClient,
     Client,
-    calls,
-    context_calls,
     context_entry,
     feedback_item,
     memory,
@@ -24,13 +22,16 @@ from remembrancer.client import (
     names_of,
     procedure,
     procedure_feedback,
+    recall_calls,
     selection,
+    session_calls,
     tenant,
     trajectory_entry,
     turn,
     verification,
 )
 from remembrancer.client.arguments import to_struct, to_timestamp
+from remembrancer.client.call import Call
 from remembrancer.client.enums import number_of
 from remembrancer.v1 import common_pb2, memory_pb2, recall_pb2, session_pb2
 
@@ -42,18 +43,18 @@ SERVICES = [
 STREAMS = ("Export", "Import")
 METHODS = [(service, method) for service in SERVICES for method in service.methods if method.name not in STREAMS]
 
-FUNCTIONS: dict[str, Callable[..., calls.Call[Any]]] = {
-    "Activate": calls.activate,
-    "Feedback": calls.feedback,
-    "Commit": calls.commit,
-    "AbandonSession": calls.abandon_session,
-    "GetSession": calls.get_session,
-    "ListSessions": calls.list_sessions,
-    "Recall": calls.recall,
-    "Remember": calls.remember,
-    "RecordTurns": calls.record_turns,
-    "RecallWithContext": context_calls.recall_with_context,
-    "GetContents": memory_calls.get_contents,
+FUNCTIONS: dict[str, Callable[..., Call[Any]]] = {
+    "Activate": session_calls.activate,
+    "Feedback": session_calls.feedback,
+    "Commit": session_calls.commit,
+    "AbandonSession": session_calls.abandon_session,
+    "GetSession": session_calls.get_session,
+    "ListSessions": session_calls.list_sessions,
+    "Recall": recall_calls.recall,
+    "Remember": memory_calls.remember,
+    "RecordTurns": memory_calls.record_turns,
+    "RecallWithContext": recall_calls.recall_with_context,
+    "GetContents": recall_calls.get_contents,
     "UpdateMemory": memory_calls.update_memory,
     "Forget": memory_calls.forget,
     "RestoreMemory": memory_calls.restore_memory,
@@ -86,7 +87,7 @@ MINIMAL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
-def minimal(name: str, **more: Any) -> calls.Call[Any]:
+def minimal(name: str, **more: Any) -> Call[Any]:
     args, kwargs = MINIMAL[name]
     return FUNCTIONS[name](*args, **kwargs, **more)
 
@@ -95,6 +96,8 @@ def minimal(name: str, **more: Any) -> calls.Call[Any]:
 def test_every_call_of_the_api_has_a_function_with_every_field(service: Any, method: Any) -> None:
     call = minimal(method.name)
     assert call.path == f"/{service.full_name}/{method.name}"
+    module = FUNCTIONS[method.name].__module__
+    assert module == f"remembrancer.client.{service.name.removesuffix('Service').lower()}_calls"
     assert call.request.DESCRIPTOR is method.input_type
     assert call.response.DESCRIPTOR is method.output_type
     arguments = set(inspect.signature(FUNCTIONS[method.name]).parameters)
@@ -122,7 +125,7 @@ def test_calls_that_change_something_carry_a_fresh_request_id(name: str) -> None
 
 
 def test_unset_stays_unset() -> None:
-    request = calls.recall("q", scope="a:b").request
+    request = recall_calls.recall("q", scope="a:b").request
     assert isinstance(request, recall_pb2.RecallRequest)
     assert not request.HasField("top_k")
     assert not request.HasField("min_score")
@@ -132,7 +135,7 @@ def test_unset_stays_unset() -> None:
 
 
 def test_given_arguments_arrive() -> None:
-    request = calls.recall(
+    request = recall_calls.recall(
         "q",
         scope=tenant("acme", user_id="u"),
         mode="deep",
@@ -176,15 +179,15 @@ HALF = "\ud83c"
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: calls.recall(f"ab{HALF}", scope="a:b"),
-        lambda: calls.recall("q", scope=f"a:b{HALF}"),
-        lambda: calls.recall("q", scope="a:b", task_context={"k": [{"x": HALF}]}),
-        lambda: calls.recall("q", scope="a:b", axes={"user_id": HALF}),
+        lambda: recall_calls.recall(f"ab{HALF}", scope="a:b"),
+        lambda: recall_calls.recall("q", scope=f"a:b{HALF}"),
+        lambda: recall_calls.recall("q", scope="a:b", task_context={"k": [{"x": HALF}]}),
+        lambda: recall_calls.recall("q", scope="a:b", axes={"user_id": HALF}),
         lambda: memory("fact", HALF),
         lambda: turn(HALF),
         lambda: turn("x", name=HALF),
         lambda: memory_feedback("sch_1", "stale", stale_reason="outdated", reason=HALF),
-        lambda: calls.feedback("r", missing=["fine", HALF]),
+        lambda: session_calls.feedback("r", missing=["fine", HALF]),
         lambda: tenant(HALF),
     ],
 )
@@ -195,7 +198,7 @@ def test_d3_a_lone_surrogate_fails_here_with_a_clear_error(make: Callable[[], ob
 
 def test_d3_the_error_says_where() -> None:
     with pytest.raises(ValueError, match="query: the character at position 2"):
-        calls.recall(f"ab{HALF}", scope="a:b")
+        recall_calls.recall(f"ab{HALF}", scope="a:b")
 
 
 def test_d3_whole_characters_pass() -> None:
@@ -208,12 +211,12 @@ def test_d3_whole_characters_pass() -> None:
 
 def commit(**more: Any) -> Any:
     given = {"scope": "a:b", "final_goal": "g", "outcome": "success", "outcome_summary": "o", **more}
-    return calls.commit("s", **given).request
+    return session_calls.commit("s", **given).request
 
 
 @pytest.mark.parametrize("name", ["deep", "DEEP", "RECALL_MODE_DEEP", "recall_mode_deep"])
 def test_enum_values_go_short_and_in_full_in_any_case(name: str) -> None:
-    assert calls.recall("q", scope="a:b", mode=name).request.mode == recall_pb2.RECALL_MODE_DEEP
+    assert recall_calls.recall("q", scope="a:b", mode=name).request.mode == recall_pb2.RECALL_MODE_DEEP
 
 
 def test_enum_values_go_by_name_inside_mappings_too() -> None:
@@ -231,7 +234,7 @@ def test_enum_values_go_by_name_inside_mappings_too() -> None:
         "memory_feedback": [{"memory_id": "sch_1", "assessment": "used"}],
         "procedure_feedback": [{"procedure_id": "proc_1", "assessment": "not_used"}],
     }
-    (sent,) = calls.feedback(items=[item]).request.items
+    (sent,) = session_calls.feedback(items=[item]).request.items
     assert sent == feedback_item(
         "r",
         coverage="complete",
@@ -240,7 +243,7 @@ def test_enum_values_go_by_name_inside_mappings_too() -> None:
     )
     assert sent.coverage == session_pb2.COVERAGE_DECLARATION_COMPLETE
     assert len(sent.memory_feedback) == 1
-    asked = context_calls.recall_with_context(
+    asked = recall_calls.recall_with_context(
         "q", scope="a:b", agent_id="a", external_context=[{"content": "hello", "role": "user"}]
     )
     assert asked.request.external_context == [context_entry("hello", role="user")]
@@ -254,26 +257,26 @@ WHEN = datetime(2024, 3, 10, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("function", "names", "taken"),
     [
-        (tenant, {"org_id": "acme", "user_id": "u"}, lambda given: calls.recall("q", scope=given)),
+        (tenant, {"org_id": "acme", "user_id": "u"}, lambda given: recall_calls.recall("q", scope=given)),
         (
             memory,
             {"type": "fact", "content": "x", "occurred_at": WHEN, "axes": {"user_id": "u"}},
-            lambda given: calls.remember([given], scope="a:b"),
+            lambda given: memory_calls.remember([given], scope="a:b"),
         ),
         (
             turn,
             {"content": "x", "name": "Ada", "role": "user", "timestamp": WHEN, "msg_id": "1"},
-            lambda given: calls.record_turns([given], scope="a:b"),
+            lambda given: memory_calls.record_turns([given], scope="a:b"),
         ),
         (
             context_entry,
             {"content": "x", "role": "user", "timestamp": WHEN},
-            lambda given: context_calls.recall_with_context("q", scope="a:b", agent_id="a", external_context=[given]),
+            lambda given: recall_calls.recall_with_context("q", scope="a:b", agent_id="a", external_context=[given]),
         ),
         (
             procedure,
             {"summary": "how", "steps": ["one", {"summary": "two"}], "caveats": ["c"], "context": {"os": "linux"}},
-            lambda given: calls.commit(
+            lambda given: session_calls.commit(
                 "s", scope="a:b", final_goal="g", outcome="success", outcome_summary="o", procedure=given
             ),
         ),
@@ -286,7 +289,7 @@ WHEN = datetime(2024, 3, 10, 1, tzinfo=UTC)
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_a_mapping_with_the_same_names_does_as_well(
-    function: Callable[..., object], names: dict[str, Any], taken: Callable[[object], calls.Call[Any]]
+    function: Callable[..., object], names: dict[str, Any], taken: Callable[[object], Call[Any]]
 ) -> None:
     first, second = taken(names).request, taken(function(**names)).request
     if "request_id" in first.DESCRIPTOR.fields_by_name:
@@ -297,28 +300,28 @@ def test_a_mapping_with_the_same_names_does_as_well(
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: calls.recall("q", scope="a:b", mode="deeper"), "mode: 'deeper' is not one of: active, deep"),
+        (lambda: recall_calls.recall("q", scope="a:b", mode="deeper"), "mode: 'deeper' is not one of: active, deep"),
         (lambda: commit(outcome="unknown"), "outcome: 'unknown' is not one of: success, partial, failure"),
-        (lambda: calls.feedback("r", remaining="used"), "remaining: 'used' is not one of: not_used, irrelevant, alr"),
-        (lambda: calls.feedback("r", items=[{"remaining": "stale"}]), r"items\[0\].remaining: 'stale' is not one of"),
+        (lambda: session_calls.feedback("r", remaining="used"), "remaining: 'used' is not one of: not_used, irrel"),
+        (lambda: session_calls.feedback("r", items=[{"remaining": "stale"}]), r"items\[0\].remaining: 'stale' is not"),
         (lambda: commit(trajectory=[{"kind": "deed"}]), r"trajectory\[0\].kind: 'deed' is not one of: action, obs"),
         (lambda: memory("facts", "x"), "type: 'facts' is not one of: fact, preference"),
-        (lambda: calls.recall("q", scope="a:b", kinds="turn"), r"kinds: takes a list, such as \['turn'\]; not a s"),
-        (lambda: calls.recall("q", scope="a:b", kinds=[None]), r"kinds\[0\]: takes one of: observation, turn, epis"),  # type: ignore[list-item]
-        (lambda: calls.remember("text", scope="a:b"), "memories: takes a list"),  # type: ignore[arg-type]
-        (lambda: calls.remember(memory("fact", "x"), scope="a:b"), "memories: takes a list; not a MemoryInput"),  # type: ignore[arg-type]
-        (lambda: calls.remember(["text"], scope="a:b"), r"memories\[0\]: takes what memory\(...\) returns"),  # type: ignore[list-item]
-        (lambda: calls.record_turns(["x"], scope="a:b"), r"turns\[0\]: takes what turn\(...\) returns"),  # type: ignore[list-item]
+        (lambda: recall_calls.recall("q", scope="a:b", kinds="turn"), r"kinds: takes a list, such as \['turn'\]; not"),
+        (lambda: recall_calls.recall("q", scope="a:b", kinds=[None]), r"kinds\[0\]: takes one of: observation, turn"),  # type: ignore[list-item]
+        (lambda: memory_calls.remember("text", scope="a:b"), "memories: takes a list"),  # type: ignore[arg-type]
+        (lambda: memory_calls.remember(memory("fact", "x"), scope="a:b"), "memories: takes a list; not a MemoryInput"),  # type: ignore[arg-type]
+        (lambda: memory_calls.remember(["text"], scope="a:b"), r"memories\[0\]: takes what memory\(...\) returns"),  # type: ignore[list-item]
+        (lambda: memory_calls.record_turns(["x"], scope="a:b"), r"turns\[0\]: takes what turn\(...\) returns"),  # type: ignore[list-item]
         (
-            lambda: context_calls.recall_with_context("q", scope="a:b", agent_id="a", external_context=["x"]),  # type: ignore[list-item]
+            lambda: recall_calls.recall_with_context("q", scope="a:b", agent_id="a", external_context=["x"]),  # type: ignore[list-item]
             r"external_context\[0\]: takes what context_entry\(...\) returns",
         ),
         (lambda: memory_calls.forget(scope="a:b", selection=["x"]), r"selection: takes what selection\(...\) returns"),  # type: ignore[arg-type]
         (lambda: procedure("how", "first do this"), "steps: takes a list, such as"),
-        (lambda: calls.feedback("r", missing="a thing"), "missing: takes a list"),
-        (lambda: calls.recall("q", scope="a:b", axes={"user": "u"}), "axes.user: there is no such field; there are: "),
-        (lambda: calls.recall("q", scope=7), "scope: takes a path such as 'project:apollo' or what tenant"),  # type: ignore[arg-type]
-        (lambda: calls.recall("q", scope={"org": "acme"}), "scope.org: there is no such field; there are: org_id, us"),
+        (lambda: session_calls.feedback("r", missing="a thing"), "missing: takes a list"),
+        (lambda: recall_calls.recall("q", scope="a:b", axes={"user": "u"}), "axes.user: there is no such field; there"),
+        (lambda: recall_calls.recall("q", scope=7), "scope: takes a path such as 'project:apollo' or what tenant"),  # type: ignore[arg-type]
+        (lambda: recall_calls.recall("q", scope={"org": "acme"}), "scope.org: there is no such field; there"),
         (lambda: memory("fact", 5), "content: takes text; not a int"),  # type: ignore[arg-type]
         (lambda: turn(WHEN), "content: takes text; not a datetime"),  # type: ignore[arg-type]
         (lambda: procedure("how", [WHEN]), r"steps\[0\]: takes a mapping; not a datetime"),  # type: ignore[list-item]

@@ -28,8 +28,8 @@ from remembrancer.client import (
     NotFound,
     ResourceExhausted,
     Unavailable,
-    calls,
     reason_of,
+    session_calls,
 )
 from remembrancer.client.config import Connection, is_loopback, service_config
 from remembrancer.client.errors import check_coverage
@@ -275,7 +275,7 @@ def test_of_several_retrievals_each_that_was_declared_complete_must_be() -> None
     def item(coverage: str) -> dict[str, str]:
         return {"retrieval_id": "r", "coverage": coverage}
 
-    request = calls.feedback(items=[item("partial"), item("complete")]).request
+    request = session_calls.feedback(items=[item("partial"), item("complete")]).request
     partial = session_pb2.FeedbackResult(coverage=session_pb2.COVERAGE_PARTIAL)
     complete = session_pb2.FeedbackResult(coverage=session_pb2.COVERAGE_COMPLETE)
     check_coverage(request, session_pb2.FeedbackResponse(results=[partial, complete]))
