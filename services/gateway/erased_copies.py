@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
@@ -10,9 +11,10 @@ from remembrancer.model.ids import parse_record
 from remembrancer.model.ledger import target_of
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import fields_at
+from remembrancer.store.partition import Applied, fields_at
 from services.gateway.erased_sessions import scrub_all_words
 from services.gateway.parts import Parts
+from services.gateway.retries import insist
 
 Plan = store_pb2.RecallPlan | store_pb2.ActivatePlan | store_pb2.ContextPlan
 
@@ -24,32 +26,41 @@ ANSWERS: Final[dict[str, type[Plan]]] = {
 """RPCs whose remembered answer names entities."""
 
 
+ATTEMPTS: Final = 16
+CHANGING: Final = "what is to be erased changes all the time; the rest of it is erased later"
+
+
 async def scrub_copies(parts: Parts, keys: PartitionKeys, *, everything: bool) -> None:
-    """Go through the partition's ledgers and remembered answers; with `everything` through its sessions, too."""
+    """Go through the partition's ledgers and remembered answers; with `everything` through its sessions, too.
+
+    Errors: Conflict when one of them changes each time it is looked at.
+    """
     async for key in parts.sweeper.keys(keys.all_like("led")):
-        await _scrub_ledger(parts, keys, key, everything=everything)
+        await insist(partial(_scrub_ledger, parts, keys, key, everything=everything), ATTEMPTS, CHANGING)
     for rpc, kind in ANSWERS.items():
         async for key in parts.sweeper.keys(keys.all_like("req", rpc)):
-            await _scrub_answer(parts, keys, key, kind)
+            await insist(partial(_scrub_answer, parts, keys, key, kind), ATTEMPTS, CHANGING)
     if everything:
         async for key in parts.sweeper.keys(keys.all_like("ses")):
-            await scrub_all_words(parts, keys, key)
+            await insist(partial(scrub_all_words, parts, keys, key), ATTEMPTS, CHANGING)
 
 
-async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everything: bool) -> None:
+async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everything: bool) -> bool:
+    """Take the words out of one ledger; return whether it was as it was read."""
     fields = (await parts.store.read(("HGETALL", key))).answers[0]
     pairs = zip(fields[::2], fields[1::2], strict=True)
     logs = {name.decode(): raw for name, raw in pairs if name.startswith(b"f:")}
     parsed = {name: store_pb2.FeedbackLog.FromString(raw) for name, raw in logs.items()}
     targets = {target_of(row) for log in parsed.values() for row in log.rows}
     gone = await _gone(parts, keys, targets)
-    for name, log in parsed.items():
-        if without_words(log, gone.__contains__, everything=everything):
-            change = Change(keys)
-            # A log that was added to meanwhile holds new words on targets that are gone, which its writer chose.
-            change.require_same("feedback log", key, name, logs[name])
-            change.write("HSET", key, name, log.SerializeToString())
-            await parts.store.apply(change)
+    bare = [n for n, log in parsed.items() if without_words(log, gone.__contains__, everything=everything)]
+    if not bare:
+        return True
+    change = Change(keys)
+    for name in bare:
+        change.require_same("feedback log", key, name, logs[name])
+        change.write("HSET", key, name, parsed[name].SerializeToString())
+    return isinstance(await parts.store.apply(change), Applied)
 
 
 async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str]:
@@ -58,13 +69,15 @@ async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str
     return {name for name, raw in zip(numbers, raws, strict=True) if raw is None}
 
 
-async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[Plan]) -> None:
+async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[Plan]) -> bool:
+    """Take the words out of one remembered answer; return whether it was as it was read."""
     raw = (await parts.store.read(("HGET", key, "answer"))).answers[0]
     if raw is None:
-        return
+        return True
     plan = kind.FromString(raw)
-    if without_labels(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
-        change = Change(keys)
-        change.require_same("remembered answer", key, "answer", raw)
-        change.write("HSET", key, "answer", plan.SerializeToString())
-        await parts.store.apply(change)
+    if not without_labels(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
+        return True
+    change = Change(keys)
+    change.require_same("remembered answer", key, "answer", raw)
+    change.write("HSET", key, "answer", plan.SerializeToString())
+    return isinstance(await parts.store.apply(change), Applied)

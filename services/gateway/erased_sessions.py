@@ -11,8 +11,6 @@ from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
 from services.gateway.parts import Parts
 
-ATTEMPTS = 8
-
 
 async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
     """Add to `change` what takes an episode's words out of its session and of the procedures that were used in it."""
@@ -38,21 +36,21 @@ async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
             change.announce(FeedOp.LEARNED, int(name))
 
 
-async def scrub_all_words(parts: Parts, keys: PartitionKeys, key: str) -> None:
-    """Take every word out of one session; it stays in its state, so that an open one can still be committed."""
-    for _ in range(ATTEMPTS):
-        raw = (await parts.store.read(("HMGET", key, "info", "outcome", "ctx"))).answers[0]
-        info, outcome, context = raw
-        if info is None:
-            return
-        change = Change(keys)
-        change.require_same("session", key, "info", info)
-        change.require_same("session outcome", key, "outcome", outcome)
-        change.require_same("session context", key, "ctx", context)
-        change.write("HSET", key, "info", bare_info(store_pb2.SessionInfo.FromString(info)).SerializeToString())
-        change.write("HSET", key, "ctx", "{}")
-        if outcome is not None:
-            bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
-            change.write("HSET", key, "outcome", bare.SerializeToString())
-        if isinstance(await parts.store.apply(change), Applied):
-            return
+async def scrub_all_words(parts: Parts, keys: PartitionKeys, key: str) -> bool:
+    """Take every word out of one session; return whether it was as it was read.
+
+    It stays in its state, so that an open one can still be committed.
+    """
+    info, outcome, context = (await parts.store.read(("HMGET", key, "info", "outcome", "ctx"))).answers[0]
+    if info is None:
+        return True
+    change = Change(keys)
+    change.require_same("session", key, "info", info)
+    change.require_same("session outcome", key, "outcome", outcome)
+    change.require_same("session context", key, "ctx", context)
+    change.write("HSET", key, "info", bare_info(store_pb2.SessionInfo.FromString(info)).SerializeToString())
+    change.write("HSET", key, "ctx", "{}")
+    if outcome is not None:
+        bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
+        change.write("HSET", key, "outcome", bare.SerializeToString())
+    return isinstance(await parts.store.apply(change), Applied)

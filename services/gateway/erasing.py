@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import seconds
@@ -25,29 +25,41 @@ REWRITE_EVERY: Final = 60.0
 """Seconds between two rewrites at least: each writes the whole store anew."""
 
 
+Named: TypeAlias = tuple[str, str]
+"""An erasure: its partition and its name there."""
+
+
 async def erase_leftovers(parts: Parts) -> None:
     """Look for ever; an outage of the store only delays it."""
-    loop, erasing = asyncio.get_running_loop(), Round("erase", partial(finish_erasures, parts))
+    loop = asyncio.get_running_loop()
+    erasing = Round("erase", partial(finish_erasure, parts))
+    looking = Round("look for erasures", partial(finish_erasures, parts, erasing))
     rewritten = loop.time() - REWRITE_EVERY
     while True:
         await asyncio.sleep(PAUSE)
         with suppress(StoreUnavailable):
-            await erasing.go(await parts.sweeper.erasing())
+            await looking.go(await parts.sweeper.erasing())
             if loop.time() - rewritten >= REWRITE_EVERY and await parts.sweeper.rewrite():
                 rewritten = loop.time()
 
 
-async def finish_erasures(parts: Parts, partition: str) -> None:
-    """Finish the idle erasures of a partition. Errors: StoreUnavailable, WriteNotDurable."""
+async def finish_erasures(parts: Parts, erasing: Round[Named], partition: str) -> None:
+    """Finish the idle erasures of a partition in a round of their own. Errors: StoreUnavailable."""
     keys = PartitionKeys(partition)
-    snapshot = await parts.store.read(("HGETALL", keys.erasures))
-    found = snapshot.answers[0]
+    found = (await parts.store.read(("HKEYS", keys.erasures))).answers[0]
     if not found:
         await parts.sweeper.end(partition)
         if (await parts.store.read(("HLEN", keys.erasures))).answers[0]:
             await parts.sweeper.begin(partition)
-    for name, raw in zip(found[::2], found[1::2], strict=True):
-        erasure = store_pb2.Erasure.FromString(raw)
-        if snapshot.now_ms / 1000 - seconds(erasure.at) >= IDLE_SECONDS:
-            await erase_records(parts, keys, name.decode())
-            await erase_copies(parts, keys, name.decode())
+    await erasing.go((partition, name.decode()) for name in found)
+
+
+async def finish_erasure(parts: Parts, erasure: Named) -> None:
+    """Finish an erasure if it is idle. Errors: DecodeError; Conflict, StoreUnavailable, WriteNotDurable."""
+    partition, name = erasure
+    keys = PartitionKeys(partition)
+    snapshot = await parts.store.read(("HGET", keys.erasures, name))
+    raw = snapshot.answers[0]
+    if raw is not None and snapshot.now_ms / 1000 - seconds(store_pb2.Erasure.FromString(raw).at) >= IDLE_SECONDS:
+        await erase_records(parts, keys, name)
+        await erase_copies(parts, keys, name)

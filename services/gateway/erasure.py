@@ -12,6 +12,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict
 from remembrancer.model.ids import parse_session
 from remembrancer.model.selection import Selection
 from remembrancer.model.speakers import names_of
@@ -26,9 +27,13 @@ from services.gateway.erased_copies import scrub_copies
 from services.gateway.erased_sessions import scrub_session
 from services.gateway.parts import Parts
 from services.gateway.replay import WRITES_MS
+from services.gateway.retries import tries
 
 CHUNK: Final = 100
 """Sequence numbers in one change."""
+
+ATTEMPTS: Final = 24
+"""Tries of a chunk while its records, or those with equal texts and speakers, are written."""
 
 
 def bounds_of(selection: Selection) -> store_pb2.ErasureBounds:
@@ -52,15 +57,24 @@ async def progress(parts: Parts, keys: PartitionKeys, name: str) -> store_pb2.Er
 
 
 async def erase_records(parts: Parts, keys: PartitionKeys, name: str) -> None:
-    """Erase records until none of the erasure is left: no later search finds any of them."""
-    while True:
+    """Erase records until none of the erasure is left: no later search finds any of them.
+
+    Errors: Conflict when the next of them change each time they are looked at.
+    """
+    while await _erase_chunk(parts, keys, name):
+        pass
+
+
+async def _erase_chunk(parts: Parts, keys: PartitionKeys, name: str) -> bool:
+    """Erase the next records; return whether there may be more of them."""
+    async for _ in tries(ATTEMPTS):
         snapshot = await parts.store.read(("HGET", keys.erasures, name))
         raw = snapshot.answers[0]
         if raw is None:
-            return
+            return False
         erasure = store_pb2.Erasure.FromString(raw)
         if erasure.stage == store_pb2.ERASURE_STAGE_COPIES:
-            return
+            return False
         change = await _chunk(parts, keys, erasure)
         erasure.at.CopyFrom(from_ms(snapshot.now_ms))
         change.require_same("erasure", keys.erasures, name, raw)
@@ -68,10 +82,12 @@ async def erase_records(parts: Parts, keys: PartitionKeys, name: str) -> None:
         outcome = await parts.store.apply(change)
         if isinstance(outcome, Applied):
             parts.warm(keys.partition, outcome.head)
+            return True
+    raise Conflict("the memories are changed too often meanwhile; they are erased later")
 
 
 async def erase_copies(parts: Parts, keys: PartitionKeys, name: str) -> None:
-    """Erase the copies and end the erasure."""
+    """Erase the copies and end the erasure. Errors: Conflict; the erasure is as it was then."""
     raw = (await parts.store.read(("HGET", keys.erasures, name))).answers[0]
     if raw is None:
         return

@@ -107,7 +107,10 @@ async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction
     if not done:
         copies.cancel()  # The next look for unfinished erasures goes on with it.
         return correction_pb2.ForgetResponse(forgotten=erased, erasing=True)
-    copies.result()
+    try:
+        copies.result()
+    except Conflict:
+        return correction_pb2.ForgetResponse(forgotten=erased, erasing=True)
     return correction_pb2.ForgetResponse(forgotten=erased)
 
 
