@@ -6,14 +6,10 @@ import hashlib
 from datetime import datetime
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.analysis_entities import entities_of, folded
+from remembrancer.model.analysis_entities import entities_of
 from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.analysis_words import MONTHS, WEEKDAYS
-
-
-def fold(text: str) -> str:
-    """Return what makes two texts the same: NFKC, case and white space folded."""
-    return folded(text)
+from remembrancer.model.text import fold
 
 
 def text_key(text: str) -> int:

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.analysis_terms import LETTER
-from remembrancer.model.analysis_words import MONTHS, NOT_NAMES, OPENERS
+from remembrancer.model.analysis_words import NOT_NAMES, OPENERS
+from remembrancer.model.date_patterns import DAY, MONTH, ORDINAL, YEAR
+from remembrancer.model.text import fold
 
 MAX_ENTITIES = 64
 """Per text; more are left out."""
@@ -22,14 +24,13 @@ MAX_ENTITIES = 64
 MAX_LABEL = 80
 """Code points of a label; longer finds are no names."""
 
-_MONTH = "|".join((*MONTHS, *(m[:3] for m in MONTHS if len(m) > 3), "sept"))
-_DAY = r"(?:[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
-_YEAR = r"(?:19|20)\d\d"
+_MONTH = rf"(?:{MONTH})\.?"
+_DAY = rf"(?:{DAY}){ORDINAL}"
 _DATE = re.compile(
-    rf"\b(?:{_YEAR}-[01]\d(?:-[0-3]\d)?"
-    rf"|(?:{_MONTH})\.?\s+{_DAY}(?:,?\s+{_YEAR})?"
-    rf"|{_DAY}\s+(?:of\s+)?(?:{_MONTH})\.?(?:,?\s+{_YEAR})?"
-    rf"|(?:{_MONTH})\.?,?\s+{_YEAR})\b",
+    rf"\b(?:{YEAR}-[01]\d(?:-[0-3]\d)?"
+    rf"|{_MONTH}\s+{_DAY}(?:,?\s+{YEAR})?"
+    rf"|{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{YEAR})?"
+    rf"|{_MONTH},?\s+{YEAR})\b",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(
@@ -47,14 +48,9 @@ _CONTRACTION = re.compile(r"['’](?:d|m|t|ll|re|ve|all)$", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
 
 
-def folded(label: str) -> str:
-    """Return what makes two labels the same: NFKC, case and white space folded."""
-    return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-
-
 def entity_id(label: str) -> str:
     """Return `ent_` and 26 characters of [a-z2-7]: 128 bits of SHA-256 over the folded label."""
-    raw = hashlib.sha256(folded(label).encode("utf-8", "surrogatepass")).digest()[:16]
+    raw = hashlib.sha256(fold(label).encode("utf-8", "surrogatepass")).digest()[:16]
     return "ent_" + base64.b32encode(raw).decode("ascii").rstrip("=").lower()
 
 

@@ -23,9 +23,14 @@ _SHORTEST: Final = len("20240310")
 _DIGITS: Final = 9
 
 
+def is_time(stamp: timestamp_pb2.Timestamp) -> bool:
+    """Return whether a timestamp lies within the years 1 to 9999, as it must."""
+    return EARLIEST <= stamp.seconds <= LATEST and 0 <= stamp.nanos <= 999_999_999
+
+
 def check_timestamp(field: str, stamp: timestamp_pb2.Timestamp) -> timestamp_pb2.Timestamp:
     """Return a timestamp within the years 1 to 9999. Errors: InvalidField naming `field`."""
-    if not EARLIEST <= stamp.seconds <= LATEST or not 0 <= stamp.nanos <= 999_999_999:
+    if not is_time(stamp):
         raise InvalidField(field, "must lie between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z")
     return stamp
 
@@ -46,12 +51,12 @@ def parse_time(text: str) -> timestamp_pb2.Timestamp | None:
     elif _END_OF_DAY.search(text):
         text, extra = _END_OF_DAY.sub(r"\g<1>00", text), timedelta(days=1)
     try:
-        moment = datetime.fromisoformat(text) + extra
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        read = datetime.fromisoformat(text) + extra
+        read = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
     stamp = timestamp_pb2.Timestamp()
-    stamp.FromDatetime(moment)
+    stamp.FromDatetime(read)
     if fraction:
         stamp.nanos = int(fraction[1][:_DIGITS].ljust(_DIGITS, "0"))
     return stamp
@@ -62,6 +67,11 @@ def from_ms(milliseconds: int) -> timestamp_pb2.Timestamp:
     stamp = timestamp_pb2.Timestamp()
     stamp.FromMilliseconds(milliseconds)
     return stamp
+
+
+def moment(stamp: timestamp_pb2.Timestamp) -> tuple[int, int]:
+    """Return what orders timestamps."""
+    return stamp.seconds, stamp.nanos
 
 
 def seconds(stamp: timestamp_pb2.Timestamp) -> float:

@@ -9,11 +9,12 @@ from typing import Final
 from remembrancer.model import calendar
 from remembrancer.model.analysis_words import MONTHS
 from remembrancer.model.calendar import Window
+from remembrancer.model.date_patterns import DAY, MONTH, ORDINAL, YEAR
 from remembrancer.model.dates_relative import SINCE, WHICH, offset_of
 
-_MONTH: Final = rf"(?P<month>{'|'.join((*MONTHS, *(m[:3] for m in MONTHS if len(m) > 3), 'sept'))})\b\.?"
-_DAY: Final = r"(?P<day>[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
-_YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
+_MONTH: Final = rf"(?P<month>{MONTH})\b\.?"
+_DAY: Final = rf"(?P<day>{DAY}){ORDINAL}"
+_YEAR: Final = rf"(?P<year>{YEAR})"
 _SEASON: Final = rf"(?P<season>{'|'.join(calendar.SEASONS)})"
 _DURING: Final = r"(?:in|during|throughout|by|from)\s+(?:(?:early|mid|late)[\s-]+)?"
 

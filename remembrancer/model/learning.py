@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import moment
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
 PAIRED: Final = 12
@@ -81,7 +82,7 @@ def learn_procedure(
         if outcome is not None:
             _settle(use, outcome)
         uses.append(use)
-    uses.sort(key=lambda use: (*_moment(use.at), use.retrieval_id))
+    uses.sort(key=lambda use: (*moment(use.at), use.retrieval_id))
     del learned.uses[:]
     learned.uses.extend(uses[-USES_KEPT:])
 
@@ -100,14 +101,14 @@ def used_together(
     """Return the pairs of memories of one retrieval that were USED without harm, each with its later row's time."""
     used = [target for target in exposed if target in latest and _links(latest[target])][:PAIRED]
     at = {int(target.rpartition("_")[2]): latest[target].at for target in used}
-    return {(low, high): max(at[low], at[high], key=_moment) for low, high in combinations(sorted(at), 2)}
+    return {(low, high): max(at[low], at[high], key=moment) for low, high in combinations(sorted(at), 2)}
 
 
 def link(learned: store_pb2.Learned, other: int, retrieval_id: str, at: timestamp_pb2.Timestamp) -> None:
     """Put one used-together edge into the record with the lower N, in the place of one of the same retrieval."""
     edges = _without(learned, other, retrieval_id)
     edges.append(store_pb2.UsedTogether(other=other, retrieval_id=retrieval_id, at=at))
-    edges.sort(key=lambda edge: (*_moment(edge.at), edge.retrieval_id, edge.other))
+    edges.sort(key=lambda edge: (*moment(edge.at), edge.retrieval_id, edge.other))
     del learned.used_together[:]
     learned.used_together.extend(edges[-EDGES_KEPT:])
 
@@ -126,10 +127,6 @@ def _without(learned: store_pb2.Learned, other: int, retrieval_id: str) -> list[
 def _settle(use: store_pb2.ProcedureUse, outcome: store_pb2.SessionOutcome) -> None:
     use.outcome = outcome.outcome
     use.outcome_summary = outcome.outcome_summary
-
-
-def _moment(at: timestamp_pb2.Timestamp) -> tuple[int, int]:
-    return at.seconds, at.nanos
 
 
 def _links(row: store_pb2.FeedbackRow) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from remembrancer.model.clock import parse_time
+from remembrancer.model.clock import moment, parse_time
 from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.model.text import is_blank, trimmed
 from remembrancer.v1 import recall_pb2
@@ -75,10 +75,7 @@ def filter_only_roles(entries: Iterable[recall_pb2.ContextEntry]) -> list[str]:
 
 def in_order(messages: Iterable[recall_pb2.ContextMessage]) -> list[recall_pb2.ContextMessage]:
     """Return messages, given memories first, by instant: those without one first, equal ones as they came."""
-    return sorted(
-        messages,
-        key=lambda m: (m.HasField("timestamp"), m.timestamp.seconds, m.timestamp.nanos),
-    )
+    return sorted(messages, key=lambda m: (m.HasField("timestamp"), moment(m.timestamp)))
 
 
 def whole_texts(lengths: Sequence[int], budget: int = FULL_BUDGET) -> tuple[int, bool]:

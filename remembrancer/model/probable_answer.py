@@ -14,9 +14,9 @@ import numpy as np
 
 from remembrancer.model.probable_answer_coefficients import OF_THE_CHOSEN, Coefficients
 from remembrancer.model.probable_answer_features import HIT_FEATURES, Features, Option, Question, Values, features
+from remembrancer.model.ranking import DECIMALS
 
 ALTERNATIVES: Final = 2
-DECIMALS: Final = 4
 LEAST: Final = 10**-DECIMALS
 """Probabilities are rounded to this before they are ordered; what is below is no alternative."""
 

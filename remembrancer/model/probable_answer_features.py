@@ -21,7 +21,8 @@ from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
 from remembrancer.model.fusion import RELEVANCE_FLOOR
-from remembrancer.model.question_time import TIME_WORDS, QuestionTime, question_time
+from remembrancer.model.question_time import QuestionTime, question_time
+from remembrancer.model.time_words import TIME_WORDS
 from remembrancer.v1 import recall_pb2
 
 Values = NDArray[np.float64]

@@ -14,12 +14,6 @@ from remembrancer.v1 import recall_pb2
 
 QuestionTime: TypeAlias = recall_pb2.QuestionTime.ValueType
 
-TIME_WORDS: Final = (
-    *("now", "nowadays", "currently", "current", "presently", "still", "already", "yet", "ever", "never", "before"),
-    *("previously", "previous", "formerly", "former", "earlier", "originally", "original", "initially", "use", "used"),
-)
-"""Words that say when, not what."""
-
 _OWNER: Final = r"(?:my|our|your|his|her|its|their)"
 _BE: Final = r"(?:am|are|is|['’](?:m|s|re))"
 

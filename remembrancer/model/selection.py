@@ -9,6 +9,7 @@ from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.axes import NAMES, for_read, visible
+from remembrancer.model.clock import moment
 from remembrancer.v1 import common_pb2
 
 
@@ -43,8 +44,8 @@ class Selection:
             and self._source_allows(record)
             and (not self.kinds or record.kind in self.kinds)
             and (not self.types or record.type in self.types)
-            and (self.after is None or _moment(record.occurred_at) >= _moment(self.after))
-            and (self.before is None or _moment(record.occurred_at) <= _moment(self.before))
+            and (self.after is None or moment(record.occurred_at) >= moment(self.after))
+            and (self.before is None or moment(record.occurred_at) <= moment(self.before))
         )
 
     def _source_allows(self, record: store_pb2.Record) -> bool:
@@ -60,7 +61,3 @@ def select(axes: common_pb2.Axes, lifted: Collection[int]) -> Selection:
         if axes.HasField(name) and common_pb2.Axis.Value(f"AXIS_{name.upper()}") not in lifted:
             setattr(kept, name, getattr(axes, name))
     return Selection(for_read(kept, common_pb2.Axes(), ()), any_agent=common_pb2.AXIS_AGENT_ID in lifted)
-
-
-def _moment(stamp: timestamp_pb2.Timestamp) -> tuple[int, int]:
-    return stamp.seconds, stamp.nanos

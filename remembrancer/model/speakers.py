@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from remembrancer.model.analysis import fold
+from remembrancer.model.text import fold
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _POSSESSIVE: Final = re.compile(r"['’]s?$")

@@ -1,4 +1,4 @@
-"""Rules for texts in requests. Lengths are Unicode code points."""
+"""Rules for texts: what requests may hold, and which are the same. Lengths are Unicode code points."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def trimmed(text: str) -> str:
     What belongs to a visible character stays, such as the tags of a flag or the selector that makes a heart red.
     """
     return text.strip(_EDGE)
+
+
+def fold(text: str) -> str:
+    """Return what makes two texts the same: NFKC, case and white space folded."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def require(field: str, text: str, limit: int) -> str:

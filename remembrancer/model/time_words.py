@@ -9,6 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+TIME_WORDS: Final = (
+    *("now", "nowadays", "currently", "current", "presently", "still", "already", "yet", "ever", "never", "before"),
+    *("previously", "previous", "formerly", "former", "earlier", "originally", "original", "initially", "use", "used"),
+)
+"""Such words one by one, for where a query's words are compared with those of hits: wherever they stand, and more of
+them, since a word too many changes a share there and takes nothing out of a search."""
+
 _ADVERBS: Final = (
     r"right\s+now|now|nowadays|currently|presently|at\s+the\s+moment|at\s+present|these\s+days|so\s+far"
     r"|still|already|yet|ever|any\s?more|in\s+the\s+(?:past|future)|back\s+then"

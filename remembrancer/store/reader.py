@@ -8,12 +8,11 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from google.protobuf import timestamp_pb2
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.clock import EARLIEST, LATEST
+from remembrancer.model.clock import is_time
 from remembrancer.store.keys import PartitionKeys
 
 UNIT_TOLERANCE: Final = 0.01
@@ -119,7 +118,7 @@ def decode_stored(
 ) -> StoredRecord:
     """Return the record whose parts are stored as these bytes, None = not stored. No bytes are an error."""
     state, bad_state = _decoded(store_pb2.Record, record)
-    if state is not None and not (_is_time(state.occurred_at) and _is_time(state.recorded_at)):
+    if state is not None and not (is_time(state.occurred_at) and is_time(state.recorded_at)):
         state, bad_state = None, True
     windows, bad_windows = decode_vectors(vectors, dimension)
     taught, bad_taught = _decoded(store_pb2.Learned, learned)
@@ -146,10 +145,6 @@ def _decoded(kind: type[M], raw: bytes | None) -> tuple[M | None, bool]:
         return kind.FromString(raw), False
     except DecodeError:
         return None, True
-
-
-def _is_time(stamp: timestamp_pb2.Timestamp) -> bool:
-    return EARLIEST <= stamp.seconds <= LATEST and 0 <= stamp.nanos < 10**9
 
 
 def _number(name: bytes) -> int | None:

@@ -9,6 +9,7 @@ from google.protobuf import timestamp_pb2
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model import fusion
 from remembrancer.model.ids import record_id
+from remembrancer.model.ranking import DECIMALS
 from remembrancer.runtime.status import to_status
 from remembrancer.v1 import common_pb2, recall_pb2
 from services.gateway.search import Found
@@ -26,10 +27,12 @@ def plan_recall(
             *(_hit(c, recall_pb2.PATHWAY_ASSOCIATED, found.records) for c in found.associated),
         ],
         entities=[
-            recall_pb2.EntityHit(entity_id=e.entity.entity_id, label=e.entity.label, score=round(e.score, 4))
+            recall_pb2.EntityHit(entity_id=e.entity.entity_id, label=e.entity.label, score=round(e.score, DECIMALS))
             for e in found.entities
         ],
-        procedures=[store_pb2.PlannedProcedure(n=p.n, relevance=round(p.relevance, 4)) for p in found.procedures],
+        procedures=[
+            store_pb2.PlannedProcedure(n=p.n, relevance=round(p.relevance, DECIMALS)) for p in found.procedures
+        ],
         confidence=fusion.confidence((*found.direct, *found.associated)),
         more_available=found.more_available,
         warnings=[*warnings, *found.warnings],

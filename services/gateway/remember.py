@@ -9,13 +9,12 @@ from typing import Final
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.analysis import fold
 from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes, for_write
 from remembrancer.model.clock import check_timestamp, parse_time
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.speakers import names_of
-from remembrancer.model.text import bounded, counted, request_id, require
+from remembrancer.model.text import bounded, counted, fold, request_id, require
 from remembrancer.store.keys import digest
 from remembrancer.v1 import common_pb2, memory_pb2
 from services.gateway import enums

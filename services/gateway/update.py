@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
-from remembrancer.model.analysis import fold
 from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import Conflict, InvalidField, MemoryNotFound
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.selection import Selection
-from remembrancer.model.text import request_id, require
+from remembrancer.model.text import fold, request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, digest, partition_of

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
+from remembrancer.model.ranking import DECIMALS
 from workers.deep.graph import Graph, View
 
 LIMIT = 10
 """Entities in one answer."""
-DECIMALS = 4
 
 
 def score_entities(

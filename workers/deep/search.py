@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.clock import seconds
+from remembrancer.model.ranking import DECIMALS
 from workers.deep.entities import score_entities
 from workers.deep.graph import Graph, View
 from workers.deep.partition import DeepPartition
@@ -29,7 +30,6 @@ DAMPING = 0.8
 
 With it a record that shares one rare entity with a match is about 70 % as relevant as that match, one beside it 30 %.
 """
-DECIMALS = 4
 
 
 def search(

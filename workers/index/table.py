@@ -14,8 +14,9 @@ from google.protobuf import timestamp_pb2
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from remembrancer.model.analysis import fold, text_key
+from remembrancer.model.analysis import text_key
 from remembrancer.model.axes import DEFAULT_AGENT
+from remembrancer.model.text import fold
 from remembrancer.v1 import common_pb2
 from workers.index.column import Column
 

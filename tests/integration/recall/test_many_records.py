@@ -12,7 +12,7 @@ import redis
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, context_entry, memory, tenant
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.analysis import fold
+from remembrancer.model.text import fold
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.v1 import memory_pb2
 from tests.records import record

@@ -9,7 +9,8 @@ import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
-from remembrancer.model.analysis import analyse, fold
+from remembrancer.model.analysis import analyse
+from remembrancer.model.text import fold
 from remembrancer.store.reader import StoredRecord
 from remembrancer.v1 import common_pb2
 from tests import vectors

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.model.analysis import analyse, date_terms, fold
+from remembrancer.model.analysis import analyse, date_terms
+from remembrancer.model.text import fold
 
 
 def terms(text: str) -> list[str]:
