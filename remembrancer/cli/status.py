@@ -8,14 +8,13 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from remembrancer.cli import exits
 from remembrancer.cli.hints import unnoted
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.state import RoleState, read_state, unnoted_supervisor
 
-EXIT_DEGRADED = 1
 _ROW = "{:<8} {:<9} {:<15} {:<8} {:<8} {}"
-EXIT_NOT_RUNNING = 3  # as the Linux Standard Base has it for init scripts
 
 
 def status(console: Console, data: Path) -> None:
@@ -25,10 +24,10 @@ def status(console: Console, data: Path) -> None:
     if state is None or not state.alive():
         if (supervisor := unnoted_supervisor(folder)) is not None:
             _line(console, unnoted(folder, supervisor), "red")
-            raise typer.Exit(EXIT_DEGRADED)
+            raise typer.Exit(exits.FAILED)
         where = f"data in {folder.root}" if folder.root.exists() else f"there is no folder {folder.root}"
         _line(console, f"Remembrancer is not running ({where}).")
-        raise typer.Exit(EXIT_NOT_RUNNING)
+        raise typer.Exit(exits.NOT_RUNNING)
     words = {name: _word(role) for name, role in state.roles.items()}
     _line(console, _ROW.format("process", "state", "address", "pid", "restarts", "up for"))
     for name, role in state.roles.items():
@@ -45,7 +44,7 @@ def status(console: Console, data: Path) -> None:
     for what, value in (("gateway", state.gateway), ("data", folder.root), ("logs", folder.logs)):
         _line(console, f"{what} {value}")
     if any(word != "ready" for word in words.values()):
-        raise typer.Exit(EXIT_DEGRADED)
+        raise typer.Exit(exits.FAILED)
 
 
 def _line(console: Console, text: str, style: str = "") -> None:

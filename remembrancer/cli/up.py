@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from remembrancer.cli import exits
 from remembrancer.cli.display import StartProgress, show_failure
 from remembrancer.cli.hints import near, program, typed, unnoted
 from remembrancer.cli.local.child import mark_start, tail
@@ -22,8 +23,6 @@ from remembrancer.cli.local.state import AlreadyRunning, Phase, State, read_stat
 from remembrancer.cli.local.supervisor import StartFailed
 from remembrancer.cli.variables import unread
 
-EXIT_FAILED = 1
-EXIT_USAGE = 2
 USUAL_PORT = 7700
 _POLL_S = 0.1
 _FIRST_NOTE_S = 3.0
@@ -56,7 +55,7 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
 
 def _unusable(console: Console, data: Path, error: OSError) -> typer.Exit:
     _print(console, f"[bold red]The data folder {escape(str(data))} cannot be used:[/] {escape(str(error))}")
-    return typer.Exit(EXIT_USAGE)
+    return typer.Exit(exits.USAGE)
 
 
 def _noted(console: Console, folder: DataFolder) -> State | None:
@@ -65,7 +64,7 @@ def _noted(console: Console, folder: DataFolder) -> State | None:
     while (supervisor := unnoted_supervisor(folder)) is not None:
         if time.monotonic() >= deadline:
             _print(console, f"[bold red]{escape(unnoted(folder, supervisor))}[/]")
-            raise typer.Exit(EXIT_FAILED)
+            raise typer.Exit(exits.FAILED)
         time.sleep(_POLL_S)
     return read_state(folder)
 
@@ -78,7 +77,7 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
             console, f"[bold red]Remembrancer runs at {escape(state.gateway)} already,[/] not on port {gateway_port}."
         )
         _print(console, f"Stop it first: {stop}")
-        raise typer.Exit(EXIT_USAGE)
+        raise typer.Exit(exits.USAGE)
     with StartProgress(console) as progress:
         while state.alive() and state.phase is Phase.STARTING:
             progress.update(state)
@@ -87,7 +86,7 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
         progress.update(state)
     if state.phase is not Phase.READY or not state.alive():
         _say_failed(console, folder, state)
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(exits.FAILED)
     _print(console, f"Remembrancer is running already: [bold]{escape(state.gateway)}[/]")
     _say_usage(console, folder)
 
@@ -106,7 +105,7 @@ def usual_port(console: Console, last: State | None) -> int:
 def _free(console: Console, gateway_port: int) -> int:
     if gateway_port and not is_free(gateway_port):
         _print(console, f"[bold red]Port {gateway_port} is in use.[/] Choose another one, or 0 for a free one.")
-        raise typer.Exit(EXIT_USAGE)
+        raise typer.Exit(exits.USAGE)
     return gateway_port
 
 
@@ -126,13 +125,13 @@ def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int 
         while service.supervisor.supervising:
             time.sleep(_POLL_S)
         _print(console, "[bold red]The supervision broke down: all processes have ended.[/]")
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(exits.FAILED)
     except StartFailed as error:
         show_failure(console, str(error), error.log_tail, str(folder.logs))
-        raise typer.Exit(EXIT_FAILED) from error
+        raise typer.Exit(exits.FAILED) from error
     except AlreadyRunning as error:
         if (state := read_state(folder)) is None:
-            raise typer.Exit(EXIT_FAILED) from error
+            raise typer.Exit(exits.FAILED) from error
         _join(console, folder, state, asked)
     except OSError as error:
         raise _unusable(console, folder.root, error) from error
@@ -164,7 +163,7 @@ def _run_detached(console: Console, folder: DataFolder, port: int, asked: int | 
         process.send_signal(signal.SIGTERM)
         process.wait()
         console.print("Stopped.")
-        raise typer.Exit(EXIT_FAILED) from None
+        raise typer.Exit(exits.FAILED) from None
     if state is not None and state.supervisor.pid != process.pid and state.alive():
         # Two `up` at once: the one that lost the race waits for the service of the other.
         _join(console, folder, state, asked)
@@ -172,7 +171,7 @@ def _run_detached(console: Console, folder: DataFolder, port: int, asked: int | 
         _say_ready(console, state.gateway, folder)
     else:
         _say_failed(console, folder, state)
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(exits.FAILED)
 
 
 def _await(process: subprocess.Popen[bytes], folder: DataFolder, progress: StartProgress) -> State | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from remembrancer.cli import exits
 from remembrancer.cli.demo import conversation
 from remembrancer.cli.demo.show import Narrator
 from remembrancer.cli.demo.story import Story
@@ -35,11 +36,11 @@ def demo(console: Console) -> None:
                 service.stop()
     except StartFailed as error:
         show_failure(console, str(error), error.log_tail, "gone with the temporary folder")
-        raise typer.Exit(1) from error
+        raise typer.Exit(exits.FAILED) from error
     except ClientError as error:
         narrator.expect(f"every call succeeds ({error})", held=False)
     console.print()
     if narrator.failed:
         console.print(f"[bold red]{len(narrator.failed)} steps did not show what they should.[/]")
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FAILED)
     console.print(f"[bold green]Every step showed what it should[/] ({time.monotonic() - began:.0f} s).")

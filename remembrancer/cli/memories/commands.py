@@ -12,8 +12,9 @@ from remembrancer.cli.local.folder import default_data_folder
 from remembrancer.cli.memories.ingest import ingest as store_lines
 from remembrancer.cli.memories.look import recall as show_recall
 from remembrancer.cli.memories.look import recent as show_recent
-from remembrancer.cli.memories.service import connected, print_json
+from remembrancer.cli.memories.service import connected
 from remembrancer.cli.memories.transfer import export_scope, import_scope
+from remembrancer.cli.output import print_json
 from remembrancer.cli.variables import TARGET, TOKEN
 from remembrancer.client import selection
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import typer
 
-from remembrancer.cli.memories.service import EXIT_BAD_INPUT, bar, print_json
+from remembrancer.cli import exits
+from remembrancer.cli.output import bar, print_json
 from remembrancer.client import Client, memory, turn
 from remembrancer.v1 import memory_pb2
 
@@ -69,7 +70,7 @@ def _parsed(number: int, line: str, known: frozenset[str]) -> dict[str, Any] | N
         return {"content": line}
     if "content" not in item or not set(item) <= known or not all(isinstance(value, str) for value in item.values()):
         print(f"line {number}: wants text under `content`, and of {', '.join(sorted(known))} only", file=sys.stderr)
-        raise typer.Exit(EXIT_BAD_INPUT)
+        raise typer.Exit(exits.USAGE)
     return dict(item)
 
 

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from remembrancer.cli.memories.service import as_dict, print_json, stateless
+from remembrancer.cli.memories.service import stateless
+from remembrancer.cli.output import as_dict, print_json
 from remembrancer.client import Client, selection
 from remembrancer.v1 import recall_pb2, record_pb2
 

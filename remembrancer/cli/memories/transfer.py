@@ -13,7 +13,8 @@ import typer
 from google.protobuf import json_format
 from rich.progress import Progress, TaskID
 
-from remembrancer.cli.memories.service import EXIT_BAD_INPUT, as_dict, bar, print_json
+from remembrancer.cli import exits
+from remembrancer.cli.output import as_dict, bar, print_json
 from remembrancer.client import Client
 from remembrancer.v1 import transfer_pb2
 
@@ -72,13 +73,13 @@ def _output(file: Path | None) -> Iterator[TextIO]:
         return
     if file.exists():
         print(f"{file} exists already", file=sys.stderr)
-        raise typer.Exit(EXIT_BAD_INPUT)
+        raise typer.Exit(exits.USAGE)
     draft = file.with_name(f"{file.name}.part")
     try:
         opened = draft.open("w", encoding="utf-8")
     except OSError as error:
         print(f"{file} cannot be written: {error.strerror}", file=sys.stderr)
-        raise typer.Exit(EXIT_BAD_INPUT) from error
+        raise typer.Exit(exits.USAGE) from error
     with opened as output:
         yield output
     draft.replace(file)

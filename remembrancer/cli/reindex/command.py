@@ -17,15 +17,16 @@ import typer
 from pydantic import SecretStr
 from redis.exceptions import RedisError
 
+from remembrancer.cli import exits
 from remembrancer.cli.local.folder import DataFolder, default_data_folder
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.state import State, read_state
-from remembrancer.cli.memories.service import EXIT_FAILED, EXIT_NOT_RUNNING, bar, print_json
+from remembrancer.cli.output import bar, print_json
 from remembrancer.cli.reindex.next_encoder import named, next_encoder
-from remembrancer.cli.reindex.walk import Reindexed, ReindexRefused, Steps, reindex
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
 from remembrancer.model.errors import RemembrancerError
+from remembrancer.reindex.walk import Reindexed, ReindexRefused, Steps, reindex
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.settings import ProcessSettings, load
 from remembrancer.store.connection import connect
@@ -84,7 +85,7 @@ def _here(folder: DataFolder, model: str, *, silent: bool) -> Reindexed:
     state = read_state(folder)
     if state is None or not state.alive():
         print("Remembrancer is not running here; start it with `remembrancer up`", file=sys.stderr)
-        raise typer.Exit(EXIT_NOT_RUNNING)
+        raise typer.Exit(exits.NOT_RUNNING)
     store_url = state.roles[Role.STORE].probe
     token = SecretStr(folder.secret("worker-token"))
 
@@ -173,4 +174,4 @@ def _names(folder: DataFolder) -> dict[str, str]:
 
 def _fail(line: str) -> NoReturn:
     print(line, file=sys.stderr)
-    raise typer.Exit(EXIT_FAILED)
+    raise typer.Exit(exits.FAILED)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from remembrancer.cli.reindex import filling as filling_module
-from remembrancer.cli.reindex.filling import Filling
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.reindex import filling as filling_module
+from remembrancer.reindex.filling import Filling
 from remembrancer.store.change import Change
 from remembrancer.store.keys import CURRENT_MODEL, PartitionKeys
 from remembrancer.store.models import ModelRegistry

@@ -54,6 +54,12 @@ def test_the_store_and_the_runtime_do_not_know_each_other() -> None:
     )
 
 
+def test_the_reindexing_stands_on_the_store_alone() -> None:
+    above = ("remembrancer.runtime", "remembrancer.client", "remembrancer.cli", "typer", "rich")
+    assert importing("remembrancer.reindex", *above) == []
+    assert importing("remembrancer.store", "remembrancer.reindex") == []
+
+
 def test_the_client_needs_nothing_of_the_server() -> None:
     server = ("remembrancer.model", "remembrancer.store", "remembrancer.runtime", "remembrancer.internal")
     assert importing("remembrancer.client", *server, "redis", "pydantic", "structlog", "numpy") == []

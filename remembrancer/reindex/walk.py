@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import grpc
 
-from remembrancer.cli.reindex.filling import Filling
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
+from remembrancer.reindex.filling import Filling
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
