@@ -16,7 +16,9 @@ from typing import Annotated
 import redis
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from bench import report
 from bench.conversation_run import Asked, run, run_left_out, steps
@@ -47,7 +49,7 @@ def quality(
         if not out.absolute().parent.is_dir():
             raise DatasetError(f"{out.parent} is not a folder")
     except DatasetError as error:
-        console.print(f"[bold red]{error}[/]", highlight=False)
+        console.print(Text(str(error), "bold red"))
         raise typer.Exit(2) from error
     began = time.monotonic()
     try:
@@ -68,7 +70,7 @@ def _ask_all(console: Console, address: str, conversations: list[Conversation], 
     asked: list[Asked] = []
     with Client.connect(address) as client, Progress(*columns, console=console) as progress:
         for conversation in conversations:
-            task = progress.add_task(conversation.id, total=steps(conversation))
+            task = progress.add_task(escape(conversation.id), total=steps(conversation))
             for ask in (run, run_left_out):
                 asked += ask(client, conversation, mode, lambda task=task: progress.advance(task))  # type: ignore[misc]
     return asked

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from bench import metrics
 from bench.calibration import calibration
@@ -45,9 +46,9 @@ def figures(asked: Sequence[Asked], mode: str, encoder: str, turns: int, seconds
 def table(result: dict[str, Any], asked: Sequence[Asked]) -> Table:
     """Return what the terminal shows."""
     counts = Counter(a.question.category for a in asked if a.answerable)
-    shown = Table("category", "questions", "nDCG@10", title=f"{result['mode']}, {result['encoder']}")
+    shown = Table("category", "questions", "nDCG@10", title=Text(f"{result['mode']}, {result['encoder']}"))
     for category, value in result["ndcg_at_10"]["by_category"].items():
-        shown.add_row(category, str(counts[category]), f"{value:.2f}")
+        shown.add_row(Text(category), str(counts[category]), f"{value:.2f}")
     shown.add_section()
     shown.add_row("mean of categories", str(result["questions"]), f"[bold]{result['ndcg_at_10']['mean']:.2f}")
     shown.caption = (

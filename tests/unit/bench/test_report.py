@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from rich.console import Console
+
 from bench.calibration import calibration
 from bench.conversation_run import Asked, judged, rank
 from bench.dataset import Question
-from bench.report import figures
+from bench.report import figures, table
 from remembrancer.v1 import recall_pb2
 
 
@@ -30,6 +32,15 @@ def test_the_figures_have_the_agreed_shape() -> None:
         "turns": 7,
         "seconds": 1.2,
     }
+
+
+def test_names_in_the_table_are_no_markup() -> None:
+    found = [asked("[/category]", ["1"], "1")]
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(table(figures(found, "deep", "[/encoder]", 7, 1.2), found))
+    assert "deep, [/encoder]" in shown.get()
+    assert "[/category]" in shown.get()
 
 
 def test_associated_turns_are_ranked_among_the_others() -> None:
