@@ -123,6 +123,19 @@ def test_export_and_import_through_a_file(run: Run, filled: str, tmp_path: Path)
     assert "SCOPE_NOT_EMPTY" in refused.stderr
 
 
+def test_nothing_of_a_damaged_file_is_imported(run: Run, filled: str, scope: str, tmp_path: Path) -> None:
+    file, copy = tmp_path / "scope.jsonl", f"{scope}-copy"
+    run("export", filled, str(file))
+    whole = file.read_text()
+    for damage in ("{\n", '{"batch": {"records": 7}}\n', "\n"):
+        file.write_text(whole + damage)
+        refused = run("import", copy, str(file))
+        assert refused.exit_code == 2
+        assert refused.stderr == f"line {len(whole.splitlines()) + 1} is not a part of an export\n"
+    file.write_text(whole)
+    assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
+
+
 def test_without_a_service_one_line_says_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REMEMBRANCER_TARGET", raising=False)
     nothing = tmp_path / "nothing"

@@ -11,7 +11,6 @@ from typing import TextIO
 
 import typer
 from google.protobuf import json_format
-from rich.progress import Progress, TaskID
 
 from remembrancer.cli import exits
 from remembrancer.cli.output import as_dict, bar, print_json
@@ -37,10 +36,12 @@ def export_scope(client: Client, scope: str, file: Path | None, *, as_json: bool
 
 def import_scope(client: Client, scope: str, file: Path, *, as_json: bool) -> None:
     """Fill a new scope from a file. The file's digest names the import: the same command again resumes it."""
+    # Read to its end first: once a damaged file was imported in part, the mended one would find the scope not empty.
+    total = sum(len(part.batch.records) for part in _parts(file))
     answer = transfer_pb2.ImportResponse()
     with bar("importing", silent=as_json) as progress:
-        task = progress.add_task("", total=None)
-        for answer in client.import_scope(_parts(file, progress, task), scope=scope, import_id=_digest(file)):
+        task = progress.add_task("", total=total)
+        for answer in client.import_scope(_parts(file), scope=scope, import_id=_digest(file)):
             progress.update(task, completed=answer.imported)
     if as_json:
         print_json(as_dict(answer))
@@ -48,17 +49,14 @@ def import_scope(client: Client, scope: str, file: Path, *, as_json: bool) -> No
         print(f"{answer.imported} records imported")
 
 
-def _parts(file: Path, progress: Progress, task: TaskID) -> Iterator[transfer_pb2.ExportResponse]:
+def _parts(file: Path) -> Iterator[transfer_pb2.ExportResponse]:
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                part = json_format.Parse(line, transfer_pb2.ExportResponse())
-            except json_format.ParseError:
+                yield json_format.Parse(line, transfer_pb2.ExportResponse())
+            except json_format.ParseError as error:
                 print(f"line {number} is not a part of an export", file=sys.stderr)
-                raise
-            if part.HasField("header"):
-                progress.update(task, total=part.header.records)
-            yield part
+                raise typer.Exit(exits.USAGE) from error
 
 
 def _digest(file: Path) -> str:
