@@ -45,7 +45,7 @@ OpenSession = Callable[..., Session]
 
 
 def wait_whole(client: Client, timeout: float = 5.0) -> None:
-    """Wait until the gateway has found every restarted process again: it looks a few times a second."""
+    """Wait until the gateway is connected to every restarted process again: its attempts are .1 to .25 s apart."""
     deadline = time.monotonic() + timeout
     while True:
         try:

@@ -88,7 +88,7 @@ class NotFound(ClientError):
 
 
 class PreconditionFailed(ClientError):
-    """The session is not in a state that allows the call."""
+    """A session or a scope is not in a state that allows the call; `reason` says which and why."""
 
 
 class FeedbackIncompleteError(PreconditionFailed):

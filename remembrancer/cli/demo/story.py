@@ -184,7 +184,7 @@ class Story:
         self._narrator.expect("restarted, the deep tier answers from the store again", held=self._deep_is_back())
 
     def _deep_is_back(self) -> bool:
-        # The gateway looks for a lost worker a few times a second.
+        # The gateway's attempts to reach a lost worker are up to a quarter of a second apart.
         deadline = time.monotonic() + BACK_S
         while True:
             answer = self._ask(GRAPH_QUESTION, top_k=3, mode="deep")
