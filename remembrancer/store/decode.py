@@ -1,23 +1,34 @@
-"""Reads stored messages whose bytes may be damaged: one bad record must not fail a whole call."""
+"""Reads stored messages that may be damaged: a damaged piece costs itself, and is the same to all who read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import is_time
+
+M = TypeVar("M", bound=Message)
 
 
-def record(raw: bytes | None) -> store_pb2.Record | None:
-    """Return the record; None when there is none, or when its bytes or its kind are not understood."""
+def message(kind: type[M], raw: bytes | None) -> M | None:
+    """Return a message; None when nothing is stored or its bytes are not understood."""
     if raw is None:
         return None
     try:
-        found = store_pb2.Record.FromString(raw)
+        return kind.FromString(raw)
     except DecodeError:
         return None
-    return found if found.kind in _KINDS else None
+
+
+def record(raw: bytes | None) -> store_pb2.Record | None:
+    """Return the record; None when there is none, or when its bytes, its kind or its times are not understood."""
+    found = message(store_pb2.Record, raw)
+    if found is None or found.kind not in _KINDS or not (is_time(found.occurred_at) and is_time(found.recorded_at)):
+        return None
+    return found
 
 
 def records(ns: Iterable[int], raws: Iterable[bytes | None]) -> dict[int, store_pb2.Record]:
@@ -27,10 +38,12 @@ def records(ns: Iterable[int], raws: Iterable[bytes | None]) -> dict[int, store_
 
 def learned(raw: bytes | None) -> store_pb2.Learned:
     """Return what was learned; nothing when nothing is stored or its bytes are not understood."""
-    try:
-        return store_pb2.Learned.FromString(raw or b"")
-    except DecodeError:
-        return store_pb2.Learned()
+    return message(store_pb2.Learned, raw) or store_pb2.Learned()
+
+
+def log(raw: bytes | None) -> store_pb2.FeedbackLog:
+    """Return the feedback on a retrieval; none when none is stored or its bytes are not understood."""
+    return message(store_pb2.FeedbackLog, raw) or store_pb2.FeedbackLog()
 
 
 _KINDS = frozenset(number for number in store_pb2.RecordKind.values() if number)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
-from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.clock import is_time
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 
 UNIT_TOLERANCE: Final = 0.01
@@ -20,8 +19,6 @@ UNIT_TOLERANCE: Final = 0.01
 
 N_DIGITS: Final = 18
 """Digits of the largest N: what surely fits into 64 bits."""
-
-M = TypeVar("M", bound=Message)
 
 
 class FeedOp(StrEnum):
@@ -117,12 +114,10 @@ def decode_stored(
     n: int, record: bytes | None, vectors: bytes | None, learned: bytes | None, dimension: int
 ) -> StoredRecord:
     """Return the record whose parts are stored as these bytes, None = not stored. No bytes are an error."""
-    state, bad_state = _decoded(store_pb2.Record, record)
-    if state is not None and not (is_time(state.occurred_at) and is_time(state.recorded_at)):
-        state, bad_state = None, True
-    windows, bad_windows = decode_vectors(vectors, dimension)
-    taught, bad_taught = _decoded(store_pb2.Learned, learned)
-    return StoredRecord(n, state, windows, taught, damaged=bad_state or bad_windows or bad_taught)
+    state, taught = decode.record(record), decode.message(store_pb2.Learned, learned)
+    windows, damaged = decode_vectors(vectors, dimension)
+    damaged |= (state is None and record is not None) or (taught is None and learned is not None)
+    return StoredRecord(n, state, windows, taught, damaged=damaged)
 
 
 def decode_vectors(raw: bytes | None, dimension: int) -> tuple[NDArray[np.float32] | None, bool]:
@@ -135,16 +130,6 @@ def decode_vectors(raw: bytes | None, dimension: int) -> tuple[NDArray[np.float3
     if np.isfinite(vectors).all() and (np.abs(np.linalg.norm(vectors, axis=1) - 1) <= UNIT_TOLERANCE).all():
         return vectors, False
     return None, True
-
-
-def _decoded(kind: type[M], raw: bytes | None) -> tuple[M | None, bool]:
-    """Return the message, and whether the bytes were damaged (then it is None)."""
-    if raw is None:
-        return None, False
-    try:
-        return kind.FromString(raw), False
-    except DecodeError:
-        return None, True
 
 
 def _number(name: bytes) -> int | None:

@@ -1,4 +1,7 @@
-"""Takes words of records that are gone out of ledgers and remembered answers, wherever they are in the partition."""
+"""Takes words of records that are gone out of ledgers and remembered answers, wherever they are in the partition.
+
+What cannot be read may hold any word: it goes as a whole.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.erasure import without_labels, without_words
 from remembrancer.model.ids import parse_record
 from remembrancer.model.ledger import target_of
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
@@ -50,17 +54,17 @@ async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everythi
     fields = (await parts.store.read(("HGETALL", key))).answers[0]
     pairs = zip(fields[::2], fields[1::2], strict=True)
     logs = {name.decode(): raw for name, raw in pairs if name.startswith(b"f:")}
-    parsed = {name: store_pb2.FeedbackLog.FromString(raw) for name, raw in logs.items()}
-    targets = {target_of(row) for log in parsed.values() for row in log.rows}
+    parsed = {name: decode.message(store_pb2.FeedbackLog, raw) for name, raw in logs.items()}
+    targets = {target_of(row) for log in parsed.values() if log is not None for row in log.rows}
     gone = await _gone(parts, keys, targets)
-    bare = [n for n, log in parsed.items() if without_words(log, gone.__contains__, everything=everything)]
-    if not bare:
-        return True
-    change = Change(keys)
-    for name in bare:
-        change.require_same("feedback log", key, name, logs[name])
-        change.write("HSET", key, name, parsed[name].SerializeToString())
-    return isinstance(await parts.store.apply(change), Applied)
+    change, changes = Change(keys), False
+    for name, log in parsed.items():
+        if log is None or without_words(log, gone.__contains__, everything=everything):
+            bare = log or store_pb2.FeedbackLog()
+            change.require_same("feedback log", key, name, logs[name])
+            change.write("HSET", key, name, bare.SerializeToString())
+            changes = True
+    return not changes or isinstance(await parts.store.apply(change), Applied)
 
 
 async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str]:
@@ -74,10 +78,13 @@ async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[
     raw = (await parts.store.read(("HGET", key, "answer"))).answers[0]
     if raw is None:
         return True
-    plan = kind.FromString(raw)
-    if not without_labels(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
+    plan = decode.message(kind, raw)
+    if plan is not None and not without_labels(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
         return True
     change = Change(keys)
     change.require_same("remembered answer", key, "answer", raw)
-    change.write("HSET", key, "answer", plan.SerializeToString())
+    if plan is None:
+        change.write("DEL", key)
+    else:
+        change.write("HSET", key, "answer", plan.SerializeToString())
     return isinstance(await parts.store.apply(change), Applied)

@@ -1,10 +1,14 @@
-"""Takes words out of sessions: of one whose episode goes, or of all when a whole scope is forgotten."""
+"""Takes words out of sessions: of one whose episode goes, or of all when a whole scope is forgotten.
+
+What cannot be read may hold any word: it goes as a whole.
+"""
 
 from __future__ import annotations
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.erasure import bare_info, bare_outcome, without_summary
 from remembrancer.model.ids import parse_session
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
@@ -23,14 +27,14 @@ async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
         await parts.store.read(("HGET", key, "outcome"), ("SMEMBERS", keys.used_procedures(ref.ledger)))
     ).answers
     if outcome is not None:
-        bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
         change.require_same("session outcome", key, "outcome", outcome)
-        change.write("HSET", key, "outcome", bare.SerializeToString())
+        change.write("HSET", key, "outcome", _bare_outcome(outcome))
     names = sorted(name.decode() for name in used)
     learned = (await parts.store.read(("HMGET", keys.learned, *names))).answers[0]
     for name, raw in zip(names, learned, strict=True):
-        known = store_pb2.Learned.FromString(raw) if raw is not None else store_pb2.Learned()
-        if without_summary(known, session_id):
+        known = decode.message(store_pb2.Learned, raw)
+        if raw is not None and (known is None or without_summary(known, session_id)):
+            known = known or store_pb2.Learned()
             change.require_same("learned", keys.learned, name, raw)
             change.write("HSET", keys.learned, name, known.SerializeToString())
             change.announce(FeedOp.LEARNED, int(name))
@@ -48,9 +52,14 @@ async def scrub_all_words(parts: Parts, keys: PartitionKeys, key: str) -> bool:
     change.require_same("session", key, "info", info)
     change.require_same("session outcome", key, "outcome", outcome)
     change.require_same("session context", key, "ctx", context)
-    change.write("HSET", key, "info", bare_info(store_pb2.SessionInfo.FromString(info)).SerializeToString())
+    known = decode.message(store_pb2.SessionInfo, info) or store_pb2.SessionInfo()
+    change.write("HSET", key, "info", bare_info(known).SerializeToString())
     change.write("HSET", key, "ctx", "{}")
     if outcome is not None:
-        bare = bare_outcome(store_pb2.SessionOutcome.FromString(outcome))
-        change.write("HSET", key, "outcome", bare.SerializeToString())
+        change.write("HSET", key, "outcome", _bare_outcome(outcome))
     return isinstance(await parts.store.apply(change), Applied)
+
+
+def _bare_outcome(raw: bytes) -> bytes:
+    known = decode.message(store_pb2.SessionOutcome, raw) or store_pb2.SessionOutcome()
+    return bare_outcome(known).SerializeToString()

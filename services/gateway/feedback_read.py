@@ -10,6 +10,7 @@ from google.protobuf import timestamp_pb2
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
 from remembrancer.model.ids import RetrievalRef, SessionRef, parse_record
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read, fields_at
 from remembrancer.store.sessions import Session, session_from, session_reads
@@ -66,8 +67,11 @@ async def read_before(
     if seen is not None:
         return seen.answer
     found = dict(zip(present, snapshot.answers, strict=False))
-    ledgered = {ref: _ledgered(raw, log) for ref, (raw, log) in found.items() if raw is not None}
-    retrievals = {ref: entry for ref, entry in ledgered.items() if entry.retrieval.caller == caller}
+    retrievals = {
+        ref: Ledgered(retrieval, decode.log(log), raw, log)
+        for ref, (raw, log) in found.items()
+        if (retrieval := decode.message(store_pb2.Retrieval, raw)) is not None and retrieval.caller == caller
+    }
     loaded = (
         session_from(ref, raw, snapshot.now_ms, parts.retention)
         for ref, raw in zip(sessions, snapshot.answers[len(present) : len(reads)], strict=True)
@@ -83,11 +87,6 @@ async def read_before(
         learned=learned,
         records=records,
     )
-
-
-def _ledgered(raw: bytes, raw_log: bytes | None) -> Ledgered:
-    log = store_pb2.FeedbackLog.FromString(raw_log) if raw_log is not None else store_pb2.FeedbackLog()
-    return Ledgered(store_pb2.Retrieval.FromString(raw), log, raw, raw_log)
 
 
 def _exposed(entries: Iterable[Ledgered]) -> list[int]:

@@ -12,6 +12,7 @@ from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import AXIS_LENGTH, SCOPE_LENGTH
 from remembrancer.model.text import bounded, require
+from remembrancer.store import decode
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway import enums
 from services.gateway.limits import CONTENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
@@ -32,7 +33,7 @@ def outgoing(
     details = store_pb2.TransferDetails(
         analysis=record.analysis,
         procedure=record.procedure if record.HasField("procedure") else None,
-        learned=store_pb2.Learned.FromString(learned) if learned is not None else None,
+        learned=decode.message(store_pb2.Learned, learned),
         duplicate=record.duplicate,
     )
     return transfer_pb2.TransferRecord(

@@ -9,6 +9,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import FeedbackMissing
 from remembrancer.model.ids import RetrievalRef, SessionRef
 from remembrancer.model.ledger import outstanding
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.sessions import Session
 from remembrancer.v1 import errors_pb2, session_pb2
@@ -52,8 +53,8 @@ async def retrieval_states(parts: Parts, session: SessionRef, names: Sequence[st
 
 
 def _state(ref: RetrievalRef, raw: bytes, raw_log: bytes | None) -> session_pb2.RetrievalState:
-    retrieval = store_pb2.Retrieval.FromString(raw)
-    log = store_pb2.FeedbackLog.FromString(raw_log) if raw_log is not None else store_pb2.FeedbackLog()
+    # What was exposed by a damaged one can be neither told nor assessed; it stays uncovered.
+    retrieval, log = decode.message(store_pb2.Retrieval, raw) or store_pb2.Retrieval(), decode.log(raw_log)
     state = session_pb2.RetrievalState(
         retrieval_id=str(ref),
         origin=retrieval.origin,

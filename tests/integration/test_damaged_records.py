@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from redis import Redis
 
 from remembrancer.cli.local.service import LocalService
-from remembrancer.client import Client, memory
+from remembrancer.client import Client, FeedbackIncompleteError, NotFound, memory, memory_feedback
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import parse_retrieval
 from remembrancer.store.keys import ERASING, UNEMBEDDED, PartitionKeys, partition_of
+from remembrancer.v1 import session_pb2
 from tests.service import Session, contents
 
 GOOD = "The lighthouse keeper feeds the gulls at noon."
@@ -64,3 +68,83 @@ def test_f9_a_damaged_partition_keeps_no_other_from_being_refilled_or_erased(
             store.srem(ERASING, broken.partition)
             store.srem(UNEMBEDDED, broken.partition)
             store.delete(broken.unembedded, broken.erasures)
+
+
+def ledger_of(retrieval_id: str) -> tuple[str, str]:
+    """Return the key of a retrieval's ledger and its name there."""
+    ref = parse_retrieval(retrieval_id)
+    assert ref is not None
+    return PartitionKeys(ref.partition).ledger(ref.ledger), ref.key
+
+
+def test_a_record_of_an_impossible_time_is_shown_by_nobody(
+    service: LocalService, client: Client, session: Session
+) -> None:
+    written = client.remember([memory("fact", GOOD), memory("fact", BAD)], scope=session.scope).results
+    keys, name = PartitionKeys(partition_of(session.scope)), written[1].memory_id.removeprefix("sch_")
+    with Redis.from_url(service.plan.store_url) as store:
+        record = store_pb2.Record.FromString(store.hget(keys.records, name) or b"")
+        record.occurred_at.seconds = 2**60
+        store.hset(keys.records, name, record.SerializeToString())
+    assert contents(session.recall("lighthouse keeper", "deep")) == [GOOD]
+    assert [shown.content for shown in client.list_memories(scope=session.scope).memories] == [GOOD]
+
+
+def test_a_damaged_log_of_feedback_is_as_if_none_had_been_given(
+    service: LocalService, client: Client, session: Session
+) -> None:
+    client.remember([memory("fact", GOOD)], scope=session.scope)
+    session.cover(session.opening.retrieval_id)
+    retrieval = session.recall("lighthouse keeper").retrieval_id
+    client.feedback(retrieval, memory_feedback=[memory_feedback("sch_1", "used")])
+    key, name = ledger_of(retrieval)
+    with Redis.from_url(service.plan.store_url) as store:
+        store.hset(key, f"f:{name}", NOISE)
+    assert [list(r.uncovered.outstanding) for r in session.ledger().retrievals if not r.covered] == [["sch_1"]]
+    assert session.cover(retrieval).outstanding == []
+    assert session.commit().state == session_pb2.SESSION_STATE_COMMITTED
+
+
+def test_a_damaged_retrieval_keeps_its_session_open_and_takes_no_other_with_it(
+    service: LocalService, client: Client, session: Session
+) -> None:
+    client.remember([memory("fact", GOOD)], scope=session.scope)
+    session.cover(session.opening.retrieval_id)
+    damaged, whole = (session.recall("lighthouse keeper").retrieval_id for _ in range(2))
+    key, name = ledger_of(damaged)
+    with Redis.from_url(service.plan.store_url) as store:
+        store.hset(key, f"r:{name}", NOISE)
+    with pytest.raises(NotFound):
+        session.cover(damaged)
+    assert session.cover(whole).outstanding == []
+    with pytest.raises(FeedbackIncompleteError) as refused:
+        session.commit()
+    assert [missing.retrieval_id for missing in refused.value.feedback_incomplete.retrievals] == [damaged]
+    assert session.ledger().uncovered_count == 1
+    abandoned = client.abandon_session(session.session_id, scope=session.scope)
+    assert abandoned.state == session_pb2.SESSION_STATE_ABANDONED
+
+
+def test_what_was_learned_and_is_damaged_is_left_out_of_an_export(
+    service: LocalService, client: Client, scope: str
+) -> None:
+    client.remember([memory("fact", GOOD), memory("fact", BAD)], scope=scope)
+    with Redis.from_url(service.plan.store_url) as store:
+        store.hset(PartitionKeys(partition_of(scope)).learned, "1", NOISE)
+    exported = [record.memory.content for part in client.export_scope(scope=scope) for record in part.batch.records]
+    assert exported == [GOOD, BAD]
+
+
+def test_what_cannot_be_read_does_not_keep_erased_words(
+    service: LocalService, client: Client, session: Session
+) -> None:
+    client.remember([memory("fact", GOOD)], scope=session.scope)
+    retrieval = session.recall("lighthouse keeper", request_id="again").retrieval_id
+    keys, (ledger, name) = PartitionKeys(partition_of(session.scope)), ledger_of(retrieval)
+    with Redis.from_url(service.plan.store_url) as store:
+        store.hset(ledger, f"f:{name}", NOISE + GOOD.encode())
+        (answer,) = store.scan_iter(keys.all_like("req", "Recall"))
+        store.hset(answer, "answer", NOISE + GOOD.encode())
+        assert client.forget(scope=session.scope, memory_id="sch_1").forgotten == 1
+        assert GOOD.encode() not in store.hget(ledger, f"f:{name}")
+        assert not store.exists(answer)

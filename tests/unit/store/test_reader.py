@@ -7,10 +7,12 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.store import decode
 from remembrancer.store.reader import decode_stored, decode_vectors
 
 DIMENSION = 8
-RECORD = store_pb2.Record(content="the falcon code is 7713")
+KIND = store_pb2.RECORD_KIND_OBSERVATION
+RECORD = store_pb2.Record(kind=KIND, content="the falcon code is 7713")
 LEARNED = store_pb2.Learned(helped=2)
 UNIT = np.eye(1, DIMENSION, dtype="<f2").tobytes()
 UNDECODABLE = b"\x0a\xff"
@@ -62,14 +64,17 @@ def test_vectors_of_any_direction_are_whole_after_rounding() -> None:
     [
         UNDECODABLE,
         RECORD.SerializeToString()[:-1],
-        store_pb2.Record(occurred_at=Timestamp(seconds=2**62)).SerializeToString(),
-        store_pb2.Record(recorded_at=Timestamp(nanos=-1)).SerializeToString(),
+        store_pb2.Record(kind=KIND, occurred_at=Timestamp(seconds=2**62)).SerializeToString(),
+        store_pb2.Record(kind=KIND, recorded_at=Timestamp(nanos=-1)).SerializeToString(),
+        store_pb2.Record(content="of no kind").SerializeToString(),
+        store_pb2.Record(kind=store_pb2.RecordKind.ValueType(99)).SerializeToString(),
     ],
-    ids=["undecodable", "cut", "time beyond the years", "time with a bad fraction"],
+    ids=["undecodable", "cut", "time beyond the years", "time with a bad fraction", "no kind", "unknown kind"],
 )
 def test_c21_p33_an_unreadable_record_is_damaged_and_not_there(raw: bytes) -> None:
     found = decode_stored(7, raw, UNIT, None, DIMENSION)
     assert (found.record, found.damaged) == (None, True)
+    assert decode.record(raw) is None
 
 
 def test_c21_p33_unreadable_feedback_leaves_the_record() -> None:
