@@ -17,9 +17,9 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 from redis.exceptions import ConnectionError as StoreConnectionError
-from redis.exceptions import RedisError
 
-from remembrancer.model.errors import PartitionLoading, PartitionTooLarge, StoreUnavailable
+from remembrancer.model.errors import PartitionLoading, PartitionTooLarge
+from remembrancer.store.failures import store_failures
 from remembrancer.store.reader import FeedEntry, PartitionReader, StoredRecord
 from workers.index.model import Model
 
@@ -148,14 +148,12 @@ class Puller(Generic[T]):
             task.exception()  # Marks it as seen: nobody may be waiting any more.
 
     async def _pull(self, partition: str, model: Model | None) -> T:
-        try:
+        with store_failures():
             try:
                 return await self._brought_up(partition, model)
             except StoreConnectionError:
                 # A pooled connection that the store closed meanwhile says so only now; reading again is harmless.
                 return await self._brought_up(partition, model)
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable("the partition store cannot be reached") from error
 
     async def _brought_up(self, partition: str, model: Model | None) -> T:
         held = self._held.get(partition)

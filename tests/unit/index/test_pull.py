@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ReadOnlyError, ResponseError
 
 from remembrancer.model.errors import PartitionLoading, PartitionTooLarge, StoreUnavailable
 from remembrancer.store.reader import FeedEntry, FeedOp, PartitionReader, StoredRecord
@@ -29,7 +30,7 @@ class FakeStore(PartitionReader):
         self.current = MODEL
         self.loads = 0
         self.reads = 0
-        self.down = False
+        self.failure: Exception | None = None
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -76,8 +77,8 @@ class FakeStore(PartitionReader):
     async def _answer(self) -> None:
         self.reads += 1
         await self.gate.wait()
-        if self.down:
-            raise RedisConnectionError("gone")
+        if self.failure is not None:
+            raise self.failure
 
 
 class Texts:
@@ -272,10 +273,10 @@ async def test_a_store_that_is_down_is_said_so_and_recovery_needs_nothing(
 ) -> None:
     pull = puller(store, executor)
     head = store.write(1, "one")
-    store.down = True
+    store.failure = RedisConnectionError("gone")
     with pytest.raises(StoreUnavailable):
         await pull.current("p", head, 5)
-    store.down = False
+    store.failure = None
     assert (await pull.current("p", head, 5)).texts == {1: "one"}
 
 
@@ -330,11 +331,11 @@ async def test_warming_loads_ahead_and_survives_a_store_that_is_down(
 ) -> None:
     pull = puller(store, executor)
     head = store.write(1, "one")
-    store.down = True
+    store.failure = RedisConnectionError("gone")
     pull.warm("p", head)
     with pytest.raises(StoreUnavailable):
         await pull.current("p", head, 5)
-    store.down = False
+    store.failure = None
     pull.warm("p", head)
     await until(pull.held)
     reads = store.reads
@@ -351,3 +352,20 @@ async def test_closing_ends_what_is_under_way(store: FakeStore, executor: Thread
     store.gate.set()
     await asyncio.sleep(0)
     assert pull.held() == []
+
+
+async def test_a_command_that_the_store_does_not_understand_is_no_outage(
+    store: FakeStore, executor: ThreadPoolExecutor
+) -> None:
+    head = store.write(1, "one")
+    pull = puller(store, executor)
+    for failure, kind in (
+        (ResponseError("wrong number of arguments"), ResponseError),
+        (ResponseError("MISCONF the disk is full"), StoreUnavailable),
+        (ReadOnlyError("READONLY you cannot write against a replica"), StoreUnavailable),
+    ):
+        store.failure = failure
+        with pytest.raises(kind):
+            await pull.current("p", head, 1)
+    store.failure = None
+    assert (await pull.current("p", head, 1)).texts == {1: "one"}
