@@ -22,6 +22,7 @@ from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
 from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.model.question_time import QuestionTime, question_time
+from remembrancer.model.speakers import without
 from remembrancer.model.time_words import TIME_WORDS
 from remembrancer.v1 import recall_pb2
 
@@ -96,7 +97,7 @@ class Question:
         beside = _TIME_TERMS.union(*(terms_of(speaker) for speaker in speakers))
         terms = frozenset(terms_of(query))
         asked = frozenset(term for term in terms if term not in beside and term.split("'")[0] not in beside)
-        return cls(asked or terms, question_time(query, windows), windows)
+        return cls(asked or terms, question_time(without(query, speakers), windows), windows)
 
 
 @dataclass(frozen=True, slots=True)

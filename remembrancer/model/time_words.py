@@ -7,7 +7,11 @@ way: hardly any memory has them, and they draw the vector of the query towards w
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
+
+from remembrancer.model.analysis import fold
+from remembrancer.model.analysis_terms import terms_of
 
 TIME_WORDS: Final = (
     *("now", "nowadays", "currently", "current", "presently", "still", "already", "yet", "ever", "never", "before"),
@@ -29,23 +33,38 @@ _NOUN_AFTER: Final = r"(?=\s+(?!(?:in|of|at|on|from|to|through|is|was|and|or)\b)
 """A current, or an original, may be what is asked about; before a noun they say which."""
 
 _ADJECTIVES: Final = rf"(?<=\s)(?:current|present|previous|former|original|initial){_NOUN_AFTER}"
+
+_NO_NOUN: Final = "".join(rf"(?<!\b{word}\s)" for word in ("the", "a", "an", "my", "our", "your", "his", "her", "this"))
+"""Behind these the still is a thing."""
+
 _TIME_WORD: Final = re.compile(
-    rf"^\W*(?i:{_ADVERBS})\b,?|\s*(?<!\w)(?:{_ADVERBS})\b"
-    rf"|(?P<owner>(?i:{_OWNER})\s+)(?:{_ADJECTIVES})\b|(?<!\w)(?P<habit>{_USED_TO})\b"
+    rf"(?<!\S)(?:^(?i:{_ADVERBS}),?|{_NO_NOUN}(?:{_ADVERBS})"
+    rf"|(?P<owner>(?i:{_OWNER})\s+)(?:{_ADJECTIVES})|(?P<habit>{_USED_TO}))(?=[?!.,;:]*(?:\s|$))"
 )
-_WORD: Final = re.compile(r"\w")
+_GAP: Final = re.compile(r"\s+(?=[?!.,;:])")
+
+_QUESTION: Final = re.compile(
+    r"^\W*(?:who|whom|whose|what|which|where|when|why|how|am|is|are|was|were|do|does|did|has|have|had"
+    r"|can|could|will|would|shall|should|may|might|must)\b|[?？؟]\W*$",
+    re.IGNORECASE,
+)
 
 
-def without_time_words(query: str) -> str:
-    """Return a query without its time words, or as it is when nothing else is left.
+def without_time_words(query: str, names: Collection[str] = ()) -> str:
+    """Return a question without its time words; as it is when it is no question, or no other index term is left.
 
-    Words that are written like names, `Now` inside a sentence, stay.
+    Words that are written like names, `Now` inside a sentence, parts of identifiers, and those in `names`, which are
+    folded, stay.
     """
-    rest = " ".join(_TIME_WORD.sub(_rest, query).split())
-    return rest if _WORD.search(rest) else query
+    if not _QUESTION.search(query):
+        return query
 
+    def rest(match: re.Match[str]) -> str:
+        if fold(match[0].rstrip(",")) in names:
+            return match[0]
+        if match["habit"]:
+            return match["habit"].rsplit(maxsplit=2)[0]
+        return match["owner"] or ""
 
-def _rest(match: re.Match[str]) -> str:
-    if match["habit"]:
-        return match["habit"].rsplit(maxsplit=2)[0]
-    return match["owner"] or ""
+    asked = _GAP.sub("", " ".join(_TIME_WORD.sub(rest, query).split()))
+    return asked if terms_of(asked) else query

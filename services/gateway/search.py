@@ -137,7 +137,7 @@ class Searcher:
         """
         if question.recent:
             return EncodedTexts("", 0, [Encoded(None, store_pb2.Analysis())])
-        asked = without_time_words(question.query)
+        asked = without_time_words(question.query, question.speakers)
         inputs = [(without(asked, question.speakers), asked)]
         side = cue(dict(question.context))
         if side:

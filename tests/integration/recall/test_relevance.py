@@ -72,6 +72,36 @@ def test_a_question_that_says_when_is_answered_as_well_as_one_that_does_not(clie
         assert best.relevance >= RELEVANCE_FLOOR, question
 
 
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("What is yet-v2?", "The feature flag yet-v2 is on in production."),
+        ("Where is deploy-now?", "The job deploy-now failed at night."),
+        ("Where is the still?", "The still produces gin in the shed."),
+        ("Who has seen Ever After?", "Ever After is a film about a shoe."),
+        ("We are still not there yet!", "We are still not there yet"),
+    ],
+)
+def test_p27_words_that_could_say_when_are_found_where_they_say_what(client: Client, query: str, best: str) -> None:
+    org = tenant("when-and-what")
+    texts = [
+        "The feature flag yet-v2 is on in production.",
+        "The feature flag now-v2 is on in production.",
+        "The feature flag v2 is on in production.",
+        "The job deploy-now failed at night.",
+        "The job deploy- has no suffix.",
+        "The still produces gin in the shed.",
+        "Ever After is a film about a shoe.",
+        "We are still not there yet",
+        "Nobody was there then.",
+    ]
+    client.remember([memory("fact", text) for text in texts], scope=org)
+    found = hits(client.recall(query, scope=org))[:2]
+    assert best in [hit.content for hit in found if hit.relevance >= RELEVANCE_FLOOR]
+    if "-" in best:
+        assert found[0].content == best
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_identical_text_is_about_one_on_any_store(client: Client, store: Store, size: int) -> None:
     for text in TEXTS[: min(size, 5)]:

@@ -169,6 +169,11 @@ def test_the_names_of_speakers_are_not_what_is_asked() -> None:
     assert Question.of("What did Mia's sister say?", ["mia"], AS_OF).terms == {"sister", "say"}
 
 
+def test_a_speaker_called_will_is_no_future() -> None:
+    assert Question.of("What did Will adopt?", ["will"], AS_OF).time != recall_pb2.QUESTION_TIME_FUTURE
+    assert Question.of("What will Will adopt?", [], AS_OF).time == recall_pb2.QUESTION_TIME_FUTURE
+
+
 def test_a_long_hit_is_read_at_its_beginning_only() -> None:
     begin = "The spare key hangs behind the clock. " + "x" * 1000
     choices: list[Sequence[Choice]] = [

@@ -37,10 +37,25 @@ def test_what_is_asked_is_left(query: str, asked: str) -> None:
         "What do we use to deploy?",
         "Which tool is used to deploy?",
         "whatever nowhere forever knowledge",
+        "What is in yet-v2?",
+        "Where is deploy-now?",
+        "Which lines of still.py changed?",
+        "Where is the still?",
+        "How hot does a still get?",
+        "We are still not there yet",
+        "We are still not there yet!",
+        "Are we there yet?",
+        "Ever After",
+        "Who is in Never and Now?",
     ],
 )
 def test_words_that_are_the_subject_stay(query: str) -> None:
     assert without_time_words(query) == query
+
+
+def test_a_speakers_name_stays() -> None:
+    assert without_time_words("Now adopted what, and when now?", ["now"]) == "Now adopted what, and when now?"
+    assert without_time_words("What did still adopt now?", ["still"]) == "What did still adopt?"
 
 
 @given(st.text(alphabet="now stil uedt?N,.", max_size=60))
