@@ -28,20 +28,19 @@ class Selection:
     before: timestamp_pb2.Timestamp | None = None
 
     def sees(self, record: store_pb2.Record) -> bool:
-        """Return whether the axes let a record through, memory or procedure."""
+        """Return whether the axes let a record through, memory or procedure, as in every read."""
         reader = self.axes
         if self.any_agent:
             reader = common_pb2.Axes()
             reader.CopyFrom(self.axes)
             reader.agent_id = record.axes.agent_id
-        return visible(record.axes, reader)
+        return visible(record.axes, reader) and self._source_allows(record)
 
     def matches(self, record: store_pb2.Record) -> bool:
         """Return whether a record is a memory within all bounds."""
         return (
             record.kind != store_pb2.RECORD_KIND_PROCEDURE
             and self.sees(record)
-            and self._source_allows(record)
             and (not self.kinds or record.kind in self.kinds)
             and (not self.types or record.type in self.types)
             and (self.after is None or moment(record.occurred_at) >= moment(self.after))

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from remembrancer.model.analysis import fold
 from remembrancer.model.analysis_terms import terms_of
+from remembrancer.model.text import fold
 
 TIME_WORDS: Final = (
     *("now", "nowadays", "currently", "current", "presently", "still", "already", "yet", "ever", "never", "before"),

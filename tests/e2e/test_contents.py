@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.client import Client, InvalidArgument, memory, tenant, turn
+from remembrancer.client import Client, InvalidArgument, NotFound, memory, tenant, turn
+from tests.service import OpenSession
 
 
 def long_text(letter: str, length: int = 16000) -> str:
@@ -41,6 +42,21 @@ def test_p39_ids_that_are_none_are_missing(client: Client, scope: str) -> None:
     assert list(answer.missing) == wrong
     assert not answer.contents
     assert list(client.get_contents(["sch_1"], scope=f"{scope}-other").missing) == ["sch_1"]
+
+
+def test_p9_an_episode_that_its_source_hides_is_hidden_by_id_too(
+    client: Client, scope: str, open_session: OpenSession
+) -> None:
+    source, channel = {"source_id": "src/a"}, {"source_id": "src/a", "channel": "c1"}
+    session = open_session(axes=channel)
+    session.cover(session.opening.retrieval_id)
+    episode = session.commit().episode_id
+    assert list(client.get_contents([episode], scope=scope, axes=source).missing) == [episode]
+    assert [c.memory_id for c in client.get_contents([episode], scope=scope, axes=channel).contents] == [episode]
+    with pytest.raises(NotFound):
+        client.forget(memory_id=episode, scope=scope, axes=source)
+    with pytest.raises(NotFound):
+        client.restore_memory(episode, scope=scope, axes=source)
 
 
 def test_evidence_of_a_statement_and_turns_have_texts(client: Client, scope: str) -> None:

@@ -31,9 +31,13 @@ SLOT_BYTES: Final = 120
 """About the size of one N with its slot, columns apart."""
 
 
+NANOS: Final = 1000
+"""In a microsecond; nanoseconds of the years 1 to 9999 do not fit into a column."""
+
+
 def microseconds(time: timestamp_pb2.Timestamp) -> int:
     """Return microseconds since 1970."""
-    return time.seconds * 1_000_000 + time.nanos // 1000
+    return time.seconds * 1_000_000 + time.nanos // NANOS
 
 
 class Names:
@@ -67,6 +71,7 @@ class Table:
         self.alive = Column(np.bool_)
         self.kind = Column(np.int32)
         self.occurred = Column(np.int64)
+        self._occurred_nanos = Column(np.int16)
         self.uncertain = Column(np.bool_)
         self.helped = Column(np.int32)
         self.harmed = Column(np.int32)
@@ -97,6 +102,7 @@ class Table:
             (self.alive, True),
             (self.kind, record.kind),
             (self.occurred, microseconds(record.occurred_at)),
+            (self._occurred_nanos, record.occurred_at.nanos % NANOS),
             (self.uncertain, record.time_uncertain),
             (self.helped, 0),
             (self.harmed, 0),
@@ -155,9 +161,9 @@ class Table:
         if filter_.types:
             mask &= np.isin(self._type.values, list(filter_.types))
         if filter_.HasField("occurred_after"):
-            mask &= self.occurred.values >= microseconds(filter_.occurred_after)
+            mask &= ~self._before(filter_.occurred_after)
         if filter_.HasField("occurred_before"):
-            mask &= self.occurred.values <= microseconds(filter_.occurred_before)
+            mask &= ~self._after(filter_.occurred_before)
         holds = self._status.values != common_pb2.MEMORY_STATUS_STALE
         if filter_.include_superseded:
             holds |= np.isin(self._reason.values, SHOWN_WHEN_ASKED)
@@ -176,6 +182,18 @@ class Table:
     def nbytes(self) -> int:
         """Return about how much memory this holds."""
         return sum(column.nbytes for column in self._columns()) + SLOT_BYTES * len(self.slots)
+
+    def _before(self, stamp: timestamp_pb2.Timestamp) -> NDArray[np.bool_]:
+        time, nanos = microseconds(stamp), stamp.nanos % NANOS
+        same = self.occurred.values == time
+        found: NDArray[np.bool_] = (self.occurred.values < time) | same & (self._occurred_nanos.values < nanos)
+        return found
+
+    def _after(self, stamp: timestamp_pb2.Timestamp) -> NDArray[np.bool_]:
+        time, nanos = microseconds(stamp), stamp.nanos % NANOS
+        same = self.occurred.values == time
+        found: NDArray[np.bool_] = (self.occurred.values > time) | same & (self._occurred_nanos.values > nanos)
+        return found
 
     def _axes(self, axes: common_pb2.Axes) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self.alive.values & (

@@ -91,6 +91,16 @@ def test_time_bounds_are_inclusive() -> None:
     assert both_arms(found, occurred_after=at[2], occurred_before=at[2]) == {2}
 
 
+def test_e7_a_time_bound_holds_to_the_nanosecond() -> None:
+    states = [stored(n, record("word", occurred=NOW), direction("q")) for n in (1, 2, 3)]
+    for state, nanos in zip(states, (123_456_100, 123_456_200, 123_456_300), strict=True):
+        assert state.record is not None
+        state.record.occurred_at.nanos = nanos
+    found, bound = index(*states), Timestamp(seconds=NOW, nanos=123_456_200)
+    assert both_arms(found, occurred_after=bound) == {2, 3}
+    assert both_arms(found, occurred_before=bound) == {1, 2}
+
+
 def test_e7_the_widest_times_can_be_stored_and_compared() -> None:
     first, last = -62135596800, 253402300799
     found = index(
