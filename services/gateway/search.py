@@ -218,6 +218,8 @@ class Searcher:
 
         Returns their vectors: float32, (windows, dimension).
         """
+        if not ns:
+            return {}
         keys = PartitionKeys(partition)
         # A query that could not be embedded names no model.
         embedded, vectors = ns if encoded.model_id else (), keys.vectors(encoded.model_id)
