@@ -9,13 +9,13 @@ from remembrancer.model.scope import require_path
 from remembrancer.model.text import request_id
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import Applied, Replayed
+from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState, end_session, require_open, session_reads
 from remembrancer.v1 import session_pb2
 from services.gateway.calls import Call
 from services.gateway.parts import Parts
-from services.gateway.replay import WRITES_MS, RequestMemory
-from services.gateway.retries import tries
+from services.gateway.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once, tries
 from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
 
 RPC: Final = "AbandonSession"
@@ -45,9 +45,9 @@ async def abandon_session(
         end_session(change, session, StoredState.ABANDONED, parts.retention)
         response = session_pb2.AbandonSessionResponse(session_id=session.id, state=session_pb2.SESSION_STATE_ABANDONED)
         memory.remember(change, response)
-        match await parts.store.apply(change):
+        match await apply_once(parts, change, memory):
             case Applied():
                 return response
-            case Replayed(_, body, answer, base):
-                return session_pb2.AbandonSessionResponse.FromString(memory.again(body, answer, base).answer)
+            case Seen(answer):
+                return session_pb2.AbandonSessionResponse.FromString(answer)
     raise Conflict("the session changed too often meanwhile; try again")

@@ -18,7 +18,7 @@ from remembrancer.model.task_context import check_context, cue
 from remembrancer.model.text import request_id, require, trimmed
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import Read, Replayed
+from remembrancer.store.partition import Read
 from remembrancer.store.sessions import enter_retrieval, new_retrieval, open_session, touch
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway import enums
@@ -27,7 +27,8 @@ from services.gateway.calls import Call
 from services.gateway.limits import TEXT_LENGTH, TOP_K_MAX, whole_number
 from services.gateway.parts import Parts
 from services.gateway.plan import exposed, plan_recall
-from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once
 from services.gateway.retrieval import Look, fragmentation, look, texts_for
 from services.gateway.search import Found, Question
 from services.gateway.sessions import gone_sessions, sample_of_sessions
@@ -94,9 +95,9 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     enter_retrieval(change, retrieval, entry, parts.retention)
     touch(change, session, call.caller, parts.retention)
     memory.remember(change, plan)
-    outcome = await parts.store.apply(change)
-    if isinstance(outcome, Replayed):
-        return await _again(parts, keys, memory.again(outcome.body, outcome.answer, outcome.base).answer)
+    outcome = await apply_once(parts, change, memory)
+    if isinstance(outcome, Seen):
+        return await _again(parts, keys, outcome.answer)
     return _response(plan, Texts(found.records, found.learned), parts)
 
 

@@ -9,7 +9,7 @@ from remembrancer.model.errors import Conflict, SessionEnded
 from remembrancer.model.scope import AXIS_LENGTH, require_path
 from remembrancer.model.text import bounded, counted, request_id, require
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import Applied, Replayed
+from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState
 from remembrancer.v1 import common_pb2, session_pb2
 from services.gateway import enums
@@ -21,7 +21,7 @@ from services.gateway.limits import TEXT_LENGTH
 from services.gateway.parts import Parts
 from services.gateway.procedures import check_procedure_input
 from services.gateway.replay import WRITES_MS, RequestMemory, Seen
-from services.gateway.retries import tries
+from services.gateway.retries import apply_once, tries
 from services.gateway.sessions import named, refuse_foreign
 from services.gateway.uncovered import refuse_uncovered
 
@@ -66,12 +66,11 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
         )
         change, plan = closing.change(keys, parts.retention, texts, encoded.model_id, sets)
         memory.remember(change, plan)
-        match await parts.store.apply(change):
-            case Applied(_, base, head):
-                parts.warm(keys.partition, head)
+        match await apply_once(parts, change, memory):
+            case Applied(_, base):
                 return _response(plan, base)
-            case Replayed(_, body, answer, base):
-                return _again(memory.again(body, answer, base))
+            case Seen() as first:
+                return _again(first)
     raise Conflict("the session changed too often meanwhile; try again")
 
 

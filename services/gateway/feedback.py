@@ -10,15 +10,15 @@ from remembrancer.model.feedback import check_item, check_size
 from remembrancer.model.ids import RetrievalRef, parse_retrieval
 from remembrancer.model.text import request_id
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied, Replayed
+from remembrancer.store.partition import Applied
 from remembrancer.v1 import session_pb2
 from services.gateway.calls import Call
 from services.gateway.feedback_read import Before, read_before
 from services.gateway.feedback_work import Work, not_found
 from services.gateway.limits import BATCH
 from services.gateway.parts import Parts
-from services.gateway.replay import WRITES_MS, RequestMemory
-from services.gateway.retries import tries
+from services.gateway.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once, tries
 
 RPC: Final = "Feedback"
 ATTEMPTS: Final = 24
@@ -48,12 +48,11 @@ async def feedback(parts: Parts, request: session_pb2.FeedbackRequest, call: Cal
         response = session_pb2.FeedbackResponse(results=_judge(work, refs, items, batch))
         change = work.change(parts.retention, call.caller)
         memory.remember(change, response)
-        match await parts.store.apply(change):
-            case Applied(_, _, head):
-                parts.warm(keys.partition, head)
+        match await apply_once(parts, change, memory):
+            case Applied():
                 return response
-            case Replayed(_, body, answer, base):
-                return session_pb2.FeedbackResponse.FromString(memory.again(body, answer, base).answer)
+            case Seen(answer):
+                return session_pb2.FeedbackResponse.FromString(answer)
     raise Conflict("the memories changed too often meanwhile; try again")
 
 

@@ -16,15 +16,16 @@ from remembrancer.model.text import request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import fields_at
+from remembrancer.store.partition import Applied, fields_at
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
 from services.gateway.calls import Call
 from services.gateway.erasure import CHUNK, bounds_of, erase_copies, erase_records, progress
 from services.gateway.parts import Parts
-from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once, tries
 from services.gateway.selecting import check_selection, check_view
-from services.gateway.update import apply_once, find, seen_before
+from services.gateway.update import find
 
 RPC: Final = "Forget"
 ATTEMPTS: Final = 8
@@ -37,9 +38,9 @@ async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call
     scope, view, selection = _check(request, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
-    first = await seen_before(parts, memory)
+    first = await memory.first(parts.store)
     if first is not None:
-        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first))
+        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first.answer))
     target = await _target(parts, keys, request, view, selection)
     if request.suppress:
         return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, memory))
@@ -47,9 +48,9 @@ async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call
     await parts.sweeper.begin(keys.partition)
     change.write("HSET", keys.erasures, name, target.SerializeToString())
     memory.remember(change, store_pb2.ForgetPlan(erasure=name))
-    first = await apply_once(parts, keys, change, memory)
-    if first:
-        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first))
+    outcome = await apply_once(parts, change, memory)
+    if isinstance(outcome, Seen):
+        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(outcome.answer))
     return await _carry_out(parts, keys, name)
 
 
@@ -130,30 +131,29 @@ async def _suppress(
     selection: Selection | None,
     memory: RequestMemory,
 ) -> int:
-    """Hide record by record in chunks; return how many were hidden. Conflicting chunks are read anew."""
-    hidden, done, attempts = 0, target.done, 0
-    while True:
+    """Hide record by record in chunks; return how many were hidden."""
+    hidden, done, last = 0, target.done, False
+    while not last:
         upto = min(target.last, done + CHUNK)
-        ns = list(range(done + 1, upto + 1))
-        change, count = Change(keys), 0
-        if ns:
+        last, ns = upto >= target.last, range(done + 1, upto + 1)
+        async for _ in tries(ATTEMPTS):
+            change, count = Change(keys), 0
             raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
             for n, raw in zip(ns, raws, strict=True):
                 count += raw is not None and _hide(change, n, raw, selection)
-        last = upto >= target.last
-        if last:
-            memory.remember(change, store_pb2.ForgetPlan(hidden=hidden + count))
-        first = await apply_once(parts, keys, change, memory) if count or last else b""
-        if first:
-            return store_pb2.ForgetPlan.FromString(first).hidden
-        if first is None:
-            attempts += 1
-            if attempts > ATTEMPTS:
-                raise Conflict("the memories were changed too often meanwhile; try again")
-            continue
+            if last:
+                memory.remember(change, store_pb2.ForgetPlan(hidden=hidden + count))
+            elif not count:
+                break
+            outcome = await apply_once(parts, change, memory)
+            if isinstance(outcome, Seen):
+                return store_pb2.ForgetPlan.FromString(outcome.answer).hidden
+            if isinstance(outcome, Applied):
+                break
+        else:
+            raise Conflict("the memories were changed too often meanwhile; try again")
         hidden, done = hidden + count, upto
-        if last:
-            return hidden
+    return hidden
 
 
 def _hide(change: Change, n: int, raw: bytes, selection: Selection | None) -> bool:

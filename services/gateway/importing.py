@@ -21,6 +21,7 @@ from services.gateway.duplicates import set_list
 from services.gateway.export import BATCH_RECORDS, whole_scope
 from services.gateway.limits import NAME_LENGTH
 from services.gateway.parts import Parts
+from services.gateway.retries import tries
 from services.gateway.transfer import FORMAT, incoming
 
 ATTEMPTS: Final = 8
@@ -82,7 +83,7 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
     current = await parts.store.current_model()
     dimension = await parts.encoder.dimension_of(current) if current and current == header.model_id else 0
     state = _Import(keys, header.last_number, current, dimension)
-    for _ in range(ATTEMPTS):
+    async for _ in tries(ATTEMPTS):
         snapshot = await parts.store.read(
             ("HMGET", keys.imported, "id", "upto", "count", "complete"), ("HGET", keys.meta, "n")
         )
@@ -119,7 +120,7 @@ async def _store(parts: Parts, state: _Import, batch: transfer_pb2.TransferBatch
         if n > state.upto:
             records[n], details[n], given[n] = record, detail, entry
     upto = max(state.upto, min(batch.upto, state.last))
-    for _ in range(ATTEMPTS):
+    async for _ in tries(ATTEMPTS):
         change = Change(state.keys)
         change.require_same("import", state.keys.imported, "upto", str(state.upto).encode())
         await _put(parts, change, state, records, details, given)

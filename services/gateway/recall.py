@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +19,7 @@ from remembrancer.model.task_context import check_context, cue, merge, to_json
 from remembrancer.model.text import bounded, request_id, require, trimmed
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import Applied, Conflicted, Replayed
+from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import (
     Session,
     enter_retrieval,
@@ -37,7 +35,8 @@ from services.gateway.calls import Call
 from services.gateway.limits import QUERY_LENGTH, TOP_K_MAX, share, whole_number
 from services.gateway.parts import Parts
 from services.gateway.plan import exposed, plan_recall
-from services.gateway.replay import RECALLS_MS, RequestMemory
+from services.gateway.replay import RECALLS_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once, tries
 from services.gateway.retrieval import Look, fragmentation, look, texts_for
 from services.gateway.search import Found, Question
 from services.gateway.sessions import must_take_retrieval, named, owned, refuse_foreign
@@ -45,9 +44,6 @@ from services.gateway.sessions import must_take_retrieval, named, owned, refuse_
 RPC: Final = "Recall"
 TOP_K_ACTIVE: Final = 15
 TOP_K_DEEP: Final = 25
-CONFLICT_PAUSE: Final = 0.02
-"""The longest pause, in seconds, before the next try."""
-
 ATTEMPTS: Final = 64
 """Tries to write the ledger while other calls change the same session's context."""
 
@@ -263,7 +259,9 @@ async def enter(
     Conflict, StoreUnavailable, WriteNotDurable.
     """
     session, memory = opening.session, opening.memory
-    for _ in range(ATTEMPTS):
+    async for attempt in tries(ATTEMPTS):
+        if attempt and session is not None:
+            session = await _reread(parts, call, session)
         change = Change(opening.keys)
         if session is not None:
             require_open(change, session.ref, parts.retention)
@@ -272,14 +270,11 @@ async def enter(
         if session is not None:
             touch(change, session.ref, call.caller, parts.retention)
         memory.remember(change, answer)
-        match await parts.store.apply(change):
+        match await apply_once(parts, change, memory):
             case Applied():
                 return None
-            case Replayed(_, body, first, base):
-                return memory.again(body, first, base).answer
-            case Conflicted() if session is not None:
-                await asyncio.sleep(random.uniform(0, CONFLICT_PAUSE))  # noqa: S311  (rivals must not keep in step)
-                session = await _reread(parts, call, session)
+            case Seen(first):
+                return first
     raise Conflict("the session changed too often meanwhile; try again")
 
 

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from remembrancer.model.errors import RequestIdReused
 from remembrancer.store.change import Change, Replay
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Read
+from remembrancer.store.partition import PartitionStore, Read
 
 WRITES_MS: Final = 24 * 3600 * 1000
 RECALLS_MS: Final = 600 * 1000
@@ -46,6 +46,10 @@ class RequestMemory:
     def reads(self) -> list[Read]:
         """Return what must be read to know whether the request was seen: no or one command."""
         return [("HMGET", self.key, "body", "answer", "base")] if self.key else []
+
+    async def first(self, store: PartitionStore) -> Seen | None:
+        """Read and return the first answer. Errors: RequestIdReused, StoreUnavailable."""
+        return self.seen((await store.read(*self.reads())).answers) if self.key else None
 
     def seen(self, answers: list[Any]) -> Seen | None:
         """Return the first answer, from what `reads` brought. Errors: RequestIdReused."""

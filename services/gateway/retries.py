@@ -8,6 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from remembrancer.model.errors import Conflict
+from remembrancer.store.change import Change
+from remembrancer.store.partition import Applied, Replayed
+from services.gateway.parts import Parts
+from services.gateway.replay import RequestMemory, Seen
 
 PAUSE: Final = 0.004
 """Seconds; a try waits a random time up to this, times the number of tries before it."""
@@ -19,6 +23,22 @@ async def tries(limit: int) -> AsyncIterator[int]:
         if attempt:
             await asyncio.sleep(random.uniform(0.0, PAUSE * attempt))  # noqa: S311  (no secret depends on it)
         yield attempt
+
+
+async def apply_once(parts: Parts, change: Change, memory: RequestMemory) -> Applied | Seen | None:
+    """Apply a change, of which the tiers learn; None when it is to be decided anew, since something changed meanwhile.
+
+    Seen is the first answer, when the same request came in meanwhile. Errors: RequestIdReused, StoreUnavailable,
+    WriteNotDurable.
+    """
+    match await parts.store.apply(change):
+        case Applied() as applied:
+            parts.warm(change.keys.partition, applied.head)
+            return applied
+        case Replayed(_, body, answer, base):
+            return memory.again(body, answer, base)
+        case _:
+            return None
 
 
 async def insist(attempt: Callable[[], Awaitable[bool]], limit: int, refusal: str) -> None:

@@ -14,7 +14,7 @@ from remembrancer.model.text import fold, request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
-from remembrancer.store.partition import Applied, Replayed
+from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2
 from services.gateway import enums
@@ -24,7 +24,8 @@ from services.gateway.encoding import EncodedTexts
 from services.gateway.limits import CONTENT_LENGTH
 from services.gateway.parts import Parts
 from services.gateway.records import put_record
-from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once, tries
 from services.gateway.selecting import check_view, named_by, number_of
 
 UPDATE: Final = "UpdateMemory"
@@ -49,10 +50,8 @@ async def find(parts: Parts, keys: PartitionKeys, memory_id: str, view: Selectio
     `hidden`: whether a suppressed one is found.
     """
     kind, n = number_of(memory_id)
-    snapshot = await parts.store.read(
-        ("HGET", keys.records, str(n)), ("SISMEMBER", keys.unembedded, str(n)), ("HGET", keys.meta, "n")
-    )
-    raw, unembedded, _ = snapshot.answers
+    snapshot = await parts.store.read(("HGET", keys.records, str(n)), ("SISMEMBER", keys.unembedded, str(n)))
+    raw, unembedded = snapshot.answers
     record = decode.record(raw)
     if record is None or not named_by(kind, record) or not view.sees(record) or (record.suppressed and not hidden):
         raise MemoryNotFound(memory_id[:AXIS_LENGTH])
@@ -77,10 +76,10 @@ async def update_memory(
     keys = PartitionKeys(partition_of(scope.path))
     memory = RequestMemory.of(keys, call.caller, UPDATE, request, request.request_id, WRITES_MS)
     encoded: EncodedTexts | None = None
-    for _ in range(ATTEMPTS):
-        first = await seen_before(parts, memory)
+    async for _ in tries(ATTEMPTS):
+        first = await memory.first(parts.store)
         if first is not None:
-            return _updated(request.memory_id, store_pb2.UpdatePlan.FromString(first))
+            return _updated(request.memory_id, store_pb2.UpdatePlan.FromString(first.answer))
         stored = await find(parts, keys, request.memory_id, view)
         if request.type and stored.record.kind != store_pb2.RECORD_KIND_OBSERVATION:
             raise InvalidField("type", "only observations have one")
@@ -103,9 +102,11 @@ async def update_memory(
             change.write("HSET", keys.records, stored.n, record.SerializeToString())
             change.announce(FeedOp.RECORD, stored.n)
         memory.remember(change, plan)
-        first = await apply_once(parts, keys, change, memory)
-        if first is not None:
-            return _updated(request.memory_id, store_pb2.UpdatePlan.FromString(first or plan.SerializeToString()))
+        match await apply_once(parts, change, memory):
+            case Applied():
+                return _updated(request.memory_id, plan)
+            case Seen(answer):
+                return _updated(request.memory_id, store_pb2.UpdatePlan.FromString(answer))
     raise Conflict("the memory was changed too often meanwhile; try again")
 
 
@@ -119,10 +120,10 @@ async def restore_memory(
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys(partition_of(scope.path))
     memory = RequestMemory.of(keys, call.caller, RESTORE, request, request.request_id, WRITES_MS)
-    for _ in range(ATTEMPTS):
-        first = await seen_before(parts, memory)
+    async for _ in tries(ATTEMPTS):
+        first = await memory.first(parts.store)
         if first is not None:
-            return _restored(request.memory_id, store_pb2.UpdatePlan.FromString(first))
+            return _restored(request.memory_id, store_pb2.UpdatePlan.FromString(first.answer))
         stored = await find(parts, keys, request.memory_id, view, hidden=True)
         record = store_pb2.Record()
         record.CopyFrom(stored.record)
@@ -135,30 +136,12 @@ async def restore_memory(
             change.write("HSET", keys.records, stored.n, record.SerializeToString())
             change.announce(FeedOp.RECORD, stored.n)
         memory.remember(change, plan)
-        first = await apply_once(parts, keys, change, memory)
-        if first is not None:
-            return _restored(request.memory_id, store_pb2.UpdatePlan.FromString(first or plan.SerializeToString()))
+        match await apply_once(parts, change, memory):
+            case Applied():
+                return _restored(request.memory_id, plan)
+            case Seen(answer):
+                return _restored(request.memory_id, store_pb2.UpdatePlan.FromString(answer))
     raise Conflict("the memory was changed too often meanwhile; try again")
-
-
-async def seen_before(parts: Parts, memory: RequestMemory) -> bytes | None:
-    """Return the first answer when the same request came in earlier."""
-    if not memory.reads():
-        return None
-    seen = memory.seen((await parts.store.read(*memory.reads())).answers)
-    return seen.answer if seen is not None else None
-
-
-async def apply_once(parts: Parts, keys: PartitionKeys, change: Change, memory: RequestMemory) -> bytes | None:
-    """Apply a change; return b"" when it is in, the first answer when it was before, None after a conflict."""
-    match await parts.store.apply(change):
-        case Applied(_, _, head):
-            parts.warm(keys.partition, head)
-            return b""
-        case Replayed(_, body, answer, base):
-            return memory.again(body, answer, base).answer
-        case _:
-            return None
 
 
 def _changed(stored: store_pb2.Record, request: correction_pb2.UpdateMemoryRequest) -> store_pb2.Record:

@@ -17,7 +17,7 @@ from remembrancer.model.scope import ScopeKey
 from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change, Numbers
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import Applied, Read, Replayed, fields_at, members_at
+from remembrancer.store.partition import Applied, Read, fields_at, members_at
 from remembrancer.store.sessions import Session, require_open, session_reads, touch
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
@@ -25,7 +25,8 @@ from services.gateway.calls import Call
 from services.gateway.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
 from services.gateway.parts import Parts
 from services.gateway.records import put_record
-from services.gateway.replay import WRITES_MS, RequestMemory
+from services.gateway.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.retries import apply_once, tries
 from services.gateway.retrieval import fragmentation
 from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
 
@@ -115,7 +116,7 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
     memory = RequestMemory.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
     pause = keys.pause(call.caller, batch.session_key)
     encoded: EncodedTexts | None = None
-    for _ in range(ATTEMPTS):
+    async for _ in tries(ATTEMPTS):
         state = await _read(parts, keys, ref, drafts, call, memory, pause)
         if state.first is not None:
             return _results(state.first, state.first_base)
@@ -134,13 +135,11 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
         change.require_count("pause", pause, "EXISTS", 0)
         plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
         memory.remember(change, plan)
-        match await parts.store.apply(change):
-            case Applied(_, base, head):
-                parts.warm(keys.partition, head)
+        match await apply_once(parts, change, memory):
+            case Applied(_, base):
                 return _results(plan, base)
-            case Replayed(_, body, answer, base):
-                first = memory.again(body, answer, base)
-                return _results(store_pb2.WritePlan.FromString(first.answer), first.base)
+            case Seen(answer, base):
+                return _results(store_pb2.WritePlan.FromString(answer), base)
     raise Conflict("equal memories were written too often meanwhile; try again")
 
 
