@@ -26,7 +26,7 @@ def without_words(log: store_pb2.FeedbackLog, gone: Callable[[str], bool], *, ev
     return log.SerializeToString(deterministic=True) != before
 
 
-def without_labels(plan: store_pb2.RecallPlan) -> bool:
+def without_entities(plan: store_pb2.RecallPlan) -> bool:
     """Take entities, and the ways that name them, out of a remembered answer; return whether there were any."""
     found = bool(plan.entities) or any(hit.why for hit in plan.hits)
     del plan.entities[:]

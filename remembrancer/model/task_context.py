@@ -49,15 +49,16 @@ def to_struct(context: dict[str, Any]) -> struct_pb2.Struct:
 
 def cue(context: dict[str, Any]) -> str:
     """Return the texts of a context in a fixed order, one a line: the extra cue of a search. "" without texts."""
-    return "\n".join(_texts(context))
+    return "\n".join(texts_of(context))
 
 
-def _texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
+    """Return the texts of a context, or of a part of one, in a fixed order; blank ones and numbers are none."""
     match value:
         case dict():
-            return [text for key in sorted(value) for text in _texts(value[key])]
+            return [text for key in sorted(value) for text in texts_of(value[key])]
         case list():
-            return [text for item in value for text in _texts(item)]
+            return [text for item in value for text in texts_of(item)]
         case str():
             return [value] if value.strip() else []
         case _:

@@ -151,6 +151,11 @@ class PartitionStore:
         with store_failures():
             return sorted(raw.decode() for raw in await self._redis.hkeys(MODELS))
 
+    async def dimension_of(self, model_id: str) -> int:
+        """Return the length of a model's vectors, 0 when it never had any in the store. Errors: StoreUnavailable."""
+        with store_failures():
+            return int(await self._redis.hget(MODELS, model_id) or 0)
+
     async def vector_sets(self, keys: PartitionKeys) -> VectorSets:
         """Return which sets of vectors a partition has.
 

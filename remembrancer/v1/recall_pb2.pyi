@@ -1330,7 +1330,7 @@ class RecallWithContextResponse(_message.Message):
     scope_known: _builtins.bool
     """See RecallResponse."""
     more_available: _builtins.bool
-    """See RecallResponse, with `limit` for `top_k` and the gate for the floor."""
+    """See RecallResponse, with `limit` for `top_k` and the gate for the floor; a blank query has no gate."""
     probable_answer_reason: Global___ProbableAnswerReason.ValueType
     """See RecallResponse."""
     resolved_project_id: _builtins.str

@@ -156,7 +156,9 @@ class TransferRecord(_message.Message):
     VECTORS_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
     vectors: _builtins.bytes
-    """float16, little-endian, windows x dimension, of the header's model; empty = not embedded."""
+    """float16, little-endian, windows x dimension, of the header's model; empty = not embedded yet, or, where
+    `memory.embedded` is true, a text that the model cannot read.
+    """
     details: _builtins.bytes
     """Index terms, entities, a procedure's parts and what feedback taught: opaque, to be handed back unchanged."""
     @_builtins.property

@@ -14,7 +14,7 @@ from remembrancer.model.errors import EncoderUnavailable, InvalidField
 from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.model.ids import SessionRef, is_continuity, new_continuity, new_token
 from remembrancer.model.scope import ScopeKey, require_path
-from remembrancer.model.task_context import check_context, cue
+from remembrancer.model.task_context import check_context, texts_of
 from remembrancer.model.text import request_id, require, trimmed
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
@@ -79,7 +79,7 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     plan.recall.mode = recall_pb2.RECALL_MODE_ACTIVE
     plan.recall.scope_known = seen.ever_written
     plan.recall.evidence_mode = request.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
-    plan.recall.tokens_in = parts.tokens.count([checked.query, cue(checked.context)])
+    plan.recall.tokens_in = parts.tokens.count([checked.query, *texts_of(checked.context)])
     if project is not None:
         plan.recall.resolved_project_id = project
     change = Change(keys)

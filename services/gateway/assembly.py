@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,7 +37,7 @@ class Texts:
 def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCounter) -> recall_pb2.RecallResponse:
     """Return the answer to a Recall."""
     shown = [hit for hit in plan.hits if hit.n in texts.records]
-    hits = recall_pb2.Hits(entities=plan.entities)
+    hits = recall_pb2.Hits(entities=_entities(plan.entities, texts.records))
     for planned in shown:
         hit = hit_of(planned, texts.records[planned.n])
         (hits.turns if hit.kind == common_pb2.MEMORY_KIND_TURN else hits.observations).append(hit)
@@ -108,5 +108,16 @@ def hit_of(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb
     return hit
 
 
+def _entities(
+    planned: Iterable[store_pb2.PlannedEntity], records: Mapping[int, store_pb2.Record]
+) -> Iterator[recall_pb2.EntityHit]:
+    for each in planned:
+        mentioned = records[each.n].analysis.entities if each.n in records else ()
+        label = next((entity.label for entity in mentioned if entity.entity_id == each.entity_id), "")
+        if label:
+            yield recall_pb2.EntityHit(entity_id=each.entity_id, label=label, score=each.score)
+
+
 def _best_first(hits: Iterable[store_pb2.PlannedHit]) -> list[int]:
-    return [hit.n for hit in sorted(hits, key=lambda h: (-h.score, h.n))]
+    # Those that have no score, the most recent ones, are planned in their order.
+    return [hit.n for hit in sorted(hits, key=lambda h: -h.score)]

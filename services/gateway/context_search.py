@@ -64,6 +64,7 @@ async def _search(searcher: Searcher, question: Question, wanted: Wanted, end: f
         deeper = replace(deeper, top_k=DEEPENING * deeper.top_k)
     if question.recent:
         found.direct = sorted(kept, key=lambda c: -c.n)[: wanted.limit]
+        found.more_available = len(kept) > wanted.limit
         return InContext(found)
     passed, fallback = gated(kept, lambda c: c.relevance, lambda c: c.lexical, wanted.least, wanted.min_score)
     direct, cut = fusion.near_duplicates_last(passed, wanted.limit, candidates.is_new)

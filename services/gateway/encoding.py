@@ -24,8 +24,6 @@ CALL_SECONDS: Final = 8.0
 """The longest wait for one call: an encoder that hangs must not use up a write's whole deadline."""
 
 
-MODEL_SECONDS: Final = 2.0
-
 UNREADABLE_TEXT: Final = common_pb2.Warning(
     code=common_pb2.WARNING_CODE_UNREADABLE_TEXT,
     message="the encoder's model cannot read a text of this call, for instance its script; words alone match it",
@@ -104,18 +102,6 @@ class Encoder:
             model_id, dimension, unrelated = response.model_id, response.dimension, response.unrelated_cosine
             texts += [Encoded(result.vectors, result.analysis) for result in response.results]
         return EncodedTexts(model_id, dimension, texts, unrelated)
-
-    async def dimension_of(self, model_id: str) -> int:
-        """Return the length of the vectors of a model; 0 when no encoder that answers serves it."""
-        for stub in self._stubs:
-            try:
-                model = await stub.GetModel(encoder_pb2.GetModelRequest(), timeout=MODEL_SECONDS)
-            except grpc.aio.AioRpcError as error:
-                self._log.warning("encoder call failed", code=error.code().name)
-                continue
-            if model.model_id == model_id:
-                return model.dimension
-        return 0
 
     async def _call(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
         for stub in self._stubs:

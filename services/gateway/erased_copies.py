@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.erasure import without_labels, without_words
+from remembrancer.model.erasure import without_entities, without_words
 from remembrancer.model.ids import parse_record
 from remembrancer.model.ledger import target_of
 from remembrancer.store import decode
@@ -79,7 +79,7 @@ async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[
     if raw is None:
         return True
     plan = decode.message(kind, raw)
-    if plan is not None and not without_labels(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
+    if plan is not None and not without_entities(plan if isinstance(plan, store_pb2.RecallPlan) else plan.recall):
         return True
     change = Change(keys)
     change.require_same("remembered answer", key, "answer", raw)

@@ -9,7 +9,7 @@ from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import ScopeKey, parse_scope
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.partition import fields_at
+from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway.calls import Call
 from services.gateway.parts import Parts
@@ -65,10 +65,11 @@ async def _records(
     parts: Parts, keys: PartitionKeys, ns: range, model_id: str, scope: str
 ) -> list[tuple[int, transfer_pb2.TransferRecord]]:
     snapshot = await parts.store.read(
-        *(fields_at(key, ns) for key in (keys.records, keys.vectors(model_id), keys.learned, keys.counts))
+        *(fields_at(key, ns) for key in (keys.records, keys.vectors(model_id), keys.learned, keys.counts)),
+        members_at(keys.unembedded, ns),
     )
     return [
-        (n, outgoing(n, record, vectors or b"", learned, int(count or 0), scope))
-        for n, raw, vectors, learned, count in zip(ns, *snapshot.answers, strict=True)
+        (n, outgoing(n, record, vectors or b"", learned, int(count or 0), scope, embedded=not waiting))
+        for n, raw, vectors, learned, count, waiting in zip(ns, *snapshot.answers, strict=True)
         if (record := decode.record(raw)) is not None
     ]

@@ -81,7 +81,7 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
     scope = whole_scope(start.scope if start.HasField("scope") else None)
     keys = PartitionKeys(partition_of(scope.path))
     current = await parts.store.current_model()
-    dimension = await parts.encoder.dimension_of(current) if current and current == header.model_id else 0
+    dimension = await parts.store.dimension_of(current) if current and current == header.model_id else 0
     state = _Import(keys, header.last_number, current, dimension)
     async for _ in tries(ATTEMPTS):
         snapshot = await parts.store.read(
@@ -148,9 +148,7 @@ async def _put(
     sets.require(change)
     for n, record in records.items():
         change.write("HSET", keys.records, n, record.SerializeToString())
-        vectors = given[n].vectors
-        sound = vectors and state.dimension and decode_vectors(vectors, state.dimension)[0] is not None
-        sets.put(change, n, vectors if sound else None, state.model_id)
+        sets.put(change, n, _vectors(given[n], state.dimension), state.model_id)
         if details[n].HasField("learned"):
             change.write("HSET", keys.learned, n, details[n].learned.SerializeToString())
         if given[n].memory.recall_count:
@@ -167,6 +165,14 @@ async def _put(
     known = (await parts.store.read(("HMGET", keys.duplicates, *twins))).answers[0]
     for (digest, numbers), raw in zip(twins.items(), known, strict=True):
         set_list(change, digest, raw, [*(raw.decode().split(",") if raw else ()), *numbers])
+
+
+def _vectors(given: transfer_pb2.TransferRecord, dimension: int) -> bytes | None:
+    """Return the vectors of an imported record, b"" when the model can make none, None when they are to be made."""
+    if not dimension or not given.memory.embedded:
+        return None
+    sound = not given.vectors or decode_vectors(given.vectors, dimension)[0] is not None
+    return given.vectors if sound else None
 
 
 async def _end(parts: Parts, state: _Import) -> _Import:

@@ -27,7 +27,7 @@ def plan_recall(
             *(_hit(c, recall_pb2.PATHWAY_ASSOCIATED, found.records) for c in found.associated),
         ],
         entities=[
-            recall_pb2.EntityHit(entity_id=e.entity.entity_id, label=e.entity.label, score=round(e.score, DECIMALS))
+            store_pb2.PlannedEntity(entity_id=e.entity.entity_id, score=round(e.score, DECIMALS), n=e.n)
             for e in found.entities
         ],
         procedures=[
@@ -75,6 +75,8 @@ def _step(step: tier_pb2.PathStep, records: Mapping[int, store_pb2.Record]) -> s
             return f"previous turn of {source}"
         case tier_pb2.EDGE_KIND_SAME_SESSION:
             return f"written in the same session as {source}"
+        case tier_pb2.EDGE_KIND_SAME_CONVERSATION:
+            return f"in the same conversation as {source}"
         case tier_pb2.EDGE_KIND_USED_TOGETHER:
             return f"used together with {source}"
         case tier_pb2.EDGE_KIND_REPLACES:

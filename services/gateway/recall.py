@@ -15,7 +15,7 @@ from remembrancer.model.clock import check_timestamp, from_ms
 from remembrancer.model.errors import Conflict, InvalidField
 from remembrancer.model.ids import RetrievalRef, SessionRef
 from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
-from remembrancer.model.task_context import check_context, cue, merge, to_json
+from remembrancer.model.task_context import check_context, merge, texts_of, to_json
 from remembrancer.model.text import bounded, request_id, require, trimmed
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
@@ -223,7 +223,7 @@ async def plan_of(
     plan.scope_known = seen.ever_written
     plan.evidence_mode = request.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
     plan.include_timeline = request.include_timeline
-    plan.tokens_in = parts.tokens.count([checked.query, cue(checked.context or {})])
+    plan.tokens_in = parts.tokens.count([checked.query, *texts_of(checked.context)])
     if opening.project is not None:
         plan.resolved_project_id = opening.project
     return plan

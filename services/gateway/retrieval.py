@@ -51,7 +51,7 @@ async def look(
 
 async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPlan) -> Texts:
     """Return the records of a plan as they are now."""
-    ns = sorted({hit.n for hit in plan.hits} | {procedure.n for procedure in plan.procedures})
+    ns = sorted({hit.n for hit in plan.hits} | {e.n for e in plan.entities} | {p.n for p in plan.procedures})
     snapshot = await parts.store.read(fields_at(keys.records, ns), fields_at(keys.learned, ns))
     records, learned = snapshot.answers
     return Texts(

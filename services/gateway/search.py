@@ -198,7 +198,7 @@ class Searcher:
             found.any_live = found.any_live or response.any_live
             found.entities += list(response.entities)[:ENTITIES]
             found.procedures += list(response.procedures)[:PROCEDURES] if tier == common_pb2.TIER_ACTIVE else []
-        ns = {c.n for c in (*fused, *linked)} | {p.n for p in found.procedures}
+        ns = {c.n for c in (*fused, *linked)} | {e.n for e in found.entities} | {p.n for p in found.procedures}
         ns |= {step.source for c in linked for step in c.path}
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         found.procedures = [p for p in found.procedures if p.n in found.records]

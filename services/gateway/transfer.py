@@ -25,10 +25,10 @@ SEARCHED_LENGTH: Final = 80_000
 
 
 def outgoing(
-    n: int, record: store_pb2.Record, vectors: bytes, learned: bytes | None, recalls: int, scope: str
+    n: int, record: store_pb2.Record, vectors: bytes, learned: bytes | None, recalls: int, scope: str, *, embedded: bool
 ) -> transfer_pb2.TransferRecord:
     """Return record N as it is exported from `scope`."""
-    memory = memory_record(n, record, recalls=recalls, embedded=bool(vectors))
+    memory = memory_record(n, record, recalls=recalls, embedded=embedded)
     memory.origin_scope = record.origin_scope or scope
     details = store_pb2.TransferDetails(
         analysis=record.analysis,

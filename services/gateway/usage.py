@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from google.protobuf import json_format
 
-from remembrancer.model.task_context import cue
+from remembrancer.model.task_context import texts_of
 from remembrancer.v1 import recall_pb2
 
 
@@ -24,7 +24,7 @@ def texts_out(response: recall_pb2.RecallResponse) -> Iterator[str]:
 
 def _of_procedure(procedure: recall_pb2.Procedure) -> Iterator[str]:
     yield from (procedure.goal, procedure.summary, procedure.outcome_summary)
-    yield cue(json_format.MessageToDict(procedure.context))
+    yield from texts_of(json_format.MessageToDict(procedure.context))
     yield from (step.summary for step in procedure.steps)
     yield from procedure.caveats
     for use in procedure.contributions:

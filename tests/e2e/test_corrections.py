@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,24 @@ def test_equal_texts_and_entities_follow_the_change(client: Client, scope: str, 
     labels = {e.label for e in session.recall("Who is Bertram Quill, and who Ottoline Marsh?", "deep").hits.entities}
     assert "Bertram Quill" in labels
     assert "Ottoline Marsh" not in labels
+
+
+@pytest.mark.parametrize("how", ["update", "suppress", "forget"])
+def test_a_repeated_recall_shows_no_entity_of_a_text_that_is_gone(
+    client: Client, scope: str, session: Session, how: str
+) -> None:
+    client.remember([memory("fact", "Project Nightjar is led by Zanthia Quorvik in Reykjavik.")], scope=scope)
+    asked: dict[str, Any] = {"query": "Who leads project Nightjar?", "mode": "deep", "request_id": "again"}
+    first = session.recall(**asked)
+    assert "Zanthia Quorvik" in {entity.label for entity in first.hits.entities}
+    assert session.recall(**asked) == first
+    if how == "update":
+        client.update_memory("sch_1", scope=scope, content="Project Nightjar has nobody.")
+    else:
+        client.forget("sch_1", scope=scope, suppress=how == "suppress")
+    again = session.recall(**asked)
+    assert again.retrieval_id == first.retrieval_id
+    assert {entity.label for entity in again.hits.entities} <= {"Nightjar", "Project Nightjar"}
 
 
 def test_type_and_time_change_without_the_text(client: Client, scope: str) -> None:

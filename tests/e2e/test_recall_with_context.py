@@ -76,6 +76,15 @@ def test_p1_a_blank_query_gives_the_newest_without_gate_and_encoder(ask: Ask, wr
         assert answer.degraded_advisory == ""
 
 
+def test_p1_the_newest_come_with_their_evidence_first_and_say_that_there_are_more(ask: Ask, write: Write) -> None:
+    write(*(f"Note number {n}." for n in range(12)))
+    answer = ask("", limit=10)
+    assert [e.evidence_id for e in answer.evidence] == [f"evt_{n}" for n in range(12, 4, -1)]
+    assert answer.evidence_truncated
+    assert answer.more_available
+    assert not ask("", limit=12).more_available
+
+
 def test_p3_p4_the_oldest_of_many_is_found_whatever_the_limit(ask: Ask, write: Write) -> None:
     target = "The lighthouse keeper's cat is called Marzipan."
     write(target, *(f"Delivery {i} left the depot in time." for i in range(299)))

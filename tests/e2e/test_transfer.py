@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from remembrancer.cli.local.plan import Role
 from remembrancer.client import (
     AsyncClient,
     Client,
@@ -19,7 +20,7 @@ from remembrancer.client import (
     turn,
 )
 from remembrancer.v1 import recall_pb2, session_pb2, transfer_pb2
-from tests.service import OpenSession, contents, hits
+from tests.service import OpenSession, Outage, contents, hits
 
 Parts = list[transfer_pb2.ExportResponse]
 Fill = Callable[[], Parts]
@@ -123,6 +124,20 @@ def test_an_import_that_broke_off_is_resumed(client: Client, scope: str, filled:
     assert records(list(client.export_scope(scope=target))) == records(filled)
     # Once it is complete the same import changes nothing.
     assert list(client.import_scope(filled, scope=target, import_id="i-1"))[-1].imported == 7
+
+
+def test_vectors_are_kept_and_texts_without_any_wait_for_nothing_with_the_encoder_down(
+    client: Client, scope: str, killed: Outage
+) -> None:
+    client.remember([memory("fact", "Heron is the staging host."), memory("fact", "แมวของฉันชื่อพิกเซล")], scope=scope)
+    out = list(client.export_scope(scope=scope))
+    assert [bool(record.vectors) for record in records(out)] == [True, False]
+    with killed(Role.ENCODER):
+        list(client.import_scope(out, scope=f"{scope}-copy", import_id="i"))
+        again = list(client.export_scope(scope=f"{scope}-copy"))
+        assert client.get_scope(scope=f"{scope}-copy").unembedded == 0
+    assert records(again) == records(out)
+    assert all(record.memory.embedded for record in records(again))
 
 
 def test_an_export_goes_on_where_it_broke_off(client: Client, scope: str, filled: Parts) -> None:

@@ -9,6 +9,7 @@ import grpc
 import psutil
 import pytest
 
+from remembrancer.internal.v1 import encoder_pb2
 from remembrancer.store.connection import CLOSE_SECONDS
 from services.gateway.process import opened
 from services.gateway.settings import GatewaySettings
@@ -37,7 +38,8 @@ async def test_every_connection_is_closed(tmp_path: Path) -> None:
     with Valkey(tmp_path) as store:
         async with opened(settings(store, f"127.0.0.1:{port}")) as parts:
             await parts.store.ping()
-            await asyncio.gather(parts.encoder.dimension_of("model"), *(t.answers() for t in parts.tiers.values()))
+            asked = parts.encoder.encode([("a", "a")], encoder_pb2.LANE_WRITE, 5.0)
+            await asyncio.gather(asked, *(t.answers() for t in parts.tiers.values()))
             assert connections_to(port) == 4
             assert connections_to(store.port) == 1
         async with asyncio.timeout(5):

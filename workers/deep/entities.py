@@ -34,7 +34,7 @@ def score_entities(
         if mentioned_by is not None and score > 0.0:
             label = graph.labels(mentioned_by)[entity_id]
             entity = store_pb2.Entity(entity_id=entity_id, label=label)
-            best.append(tier_pb2.EntityScore(entity=entity, score=score))
+            best.append(tier_pb2.EntityScore(entity=entity, score=score, n=mentioned_by))
         if len(best) == LIMIT:
             break
     return best

@@ -13,7 +13,7 @@ from workers.deep.members import Members
 from workers.deep.nodes import RecordNode, node_of
 
 SESSION_REACH = 6
-"""How many records before and after one in its session are its neighbours."""
+"""How many records before and after one in its session or conversation are its neighbours."""
 
 NODE_BYTES = 450
 """Measured size of one record's node with its places in the groups, entities apart."""
@@ -116,13 +116,15 @@ class Graph:
                 yield Edge(kind, other, weights.ADJACENT_TURN)
 
     def _session_edges(self, node: RecordNode) -> Iterator[Edge]:
-        near: set[int] = set()
-        if node.session:
-            near.update(self._sessions.around(node.session, node.n, SESSION_REACH))
+        near: dict[int, tier_pb2.EdgeKind.ValueType] = {}
         if node.thread is not None:
-            near.update(self._threads.around(node.thread, node.n, SESSION_REACH))
-        for other in sorted(near):
-            yield Edge(tier_pb2.EDGE_KIND_SAME_SESSION, other, weights.SAME_SESSION)
+            talk = self._threads.around(node.thread, node.n, SESSION_REACH)
+            near |= dict.fromkeys(talk, tier_pb2.EDGE_KIND_SAME_CONVERSATION)
+        if node.session:
+            sitting = self._sessions.around(node.session, node.n, SESSION_REACH)
+            near |= dict.fromkeys(sitting, tier_pb2.EDGE_KIND_SAME_SESSION)
+        for other, kind in sorted(near.items()):
+            yield Edge(kind, other, weights.SAME_SESSION)
 
     def _replacement_edges(self, node: RecordNode) -> Iterator[Edge]:
         if node.replaced_by:

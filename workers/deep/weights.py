@@ -10,7 +10,7 @@ SHARES_ENTITY = 1.0
 ADJACENT_TURN = 0.4
 """Question and answer stand beside each other, but so do greetings."""
 SAME_SESSION = 0.1
-"""One sitting wanders over several subjects."""
+"""One sitting, or conversation, wanders over several subjects."""
 USED_TOGETHER = 0.8
 """Feedback said so; what it passes on fades."""
 REPLACES = 0.9

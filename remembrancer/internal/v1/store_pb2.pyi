@@ -703,7 +703,7 @@ class RecallPlan(_message.Message):
         """Direct and associated memories, best first."""
 
     @_builtins.property
-    def entities(self) -> _containers.RepeatedCompositeFieldContainer[_recall_pb2.EntityHit]:
+    def entities(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedEntity]:
         """Entities, best first."""
 
     @_builtins.property
@@ -734,7 +734,7 @@ class RecallPlan(_message.Message):
         as_of: _timestamp_pb2.Timestamp | None = ...,
         scope_known: _builtins.bool = ...,
         hits: _abc.Iterable[Global___PlannedHit] | None = ...,
-        entities: _abc.Iterable[_recall_pb2.EntityHit] | None = ...,
+        entities: _abc.Iterable[Global___PlannedEntity] | None = ...,
         procedures: _abc.Iterable[Global___PlannedProcedure] | None = ...,
         confidence: _builtins.float = ...,
         more_available: _builtins.bool = ...,
@@ -756,6 +756,36 @@ class RecallPlan(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_project_id) -> _WhichOneofReturnType__resolved_project_id | None: ...
 
 Global___RecallPlan: _TypeAlias = RecallPlan  # noqa: Y015
+
+@_typing.final
+class PlannedEntity(_message.Message):
+    """PlannedEntity is an entity without its label."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITY_ID_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    N_FIELD_NUMBER: _builtins.int
+    entity_id: _builtins.str
+    """Its id."""
+    score: _builtins.float
+    """0..1."""
+    n: _builtins.int
+    """The record whose label for it is shown; without that record, or the entity in it, it is left out."""
+    def __init__(
+        self,
+        *,
+        entity_id: _builtins.str = ...,
+        score: _builtins.float = ...,
+        n: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity_id", b"entity_id", "n", b"n", "score", b"score"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedEntity: _TypeAlias = PlannedEntity  # noqa: Y015
 
 @_typing.final
 class PlannedAnswer(_message.Message):

@@ -43,6 +43,8 @@ class _EdgeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EdgeKind.Val
     """Feedback said that both were used."""
     EDGE_KIND_REPLACES: _EdgeKind.ValueType  # 6
     """It took the other's place."""
+    EDGE_KIND_SAME_CONVERSATION: _EdgeKind.ValueType  # 7
+    """In the same conversation."""
 
 class EdgeKind(_EdgeKind, metaclass=_EdgeKindEnumTypeWrapper):
     """EdgeKind is a sort of edge between records."""
@@ -61,6 +63,8 @@ EDGE_KIND_USED_TOGETHER: EdgeKind.ValueType  # 5
 """Feedback said that both were used."""
 EDGE_KIND_REPLACES: EdgeKind.ValueType  # 6
 """It took the other's place."""
+EDGE_KIND_SAME_CONVERSATION: EdgeKind.ValueType  # 7
+"""In the same conversation."""
 Global___EdgeKind: _TypeAlias = EdgeKind  # noqa: Y015
 
 @_typing.final
@@ -391,21 +395,25 @@ class EntityScore(_message.Message):
 
     ENTITY_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
+    N_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """0..1."""
+    n: _builtins.int
+    """A record that mentions it and that the filter allows."""
     @_builtins.property
     def entity(self) -> _store_pb2.Entity:
-        """The entity."""
+        """The entity, labelled as record `n` writes it."""
 
     def __init__(
         self,
         *,
         entity: _store_pb2.Entity | None = ...,
         score: _builtins.float = ...,
+        n: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "n", b"n", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

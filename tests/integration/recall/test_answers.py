@@ -146,7 +146,7 @@ def test_usage_counts_every_text_in_cl100k_tokens(filled: Session, mode: str) ->
     query, context = "the <|endoftext|> crane", {"site": "yard", "tools": ["rope", 3, True], "n": 7}
     answer = filled.recall(query, mode, task_context=context, evidence="full", include_timeline=True, top_k=50)
     assert answer.procedures
-    assert answer.usage.tokens_in == count(query) + count("yard\nrope")
+    assert answer.usage.tokens_in == count(query) + count("yard") + count("rope")
     texts = [answer.timeline, *(e.label for e in answer.hits.entities), *(e.content for e in answer.evidence)]
     for hit in hits(answer):
         texts += [hit.content, *hit.why]
