@@ -68,9 +68,13 @@ def for_read(call: common_pb2.Axes, session: common_pb2.Axes, lifted: Collection
 
 
 def visible(stored: common_pb2.Axes, reader: common_pb2.Axes) -> bool:
-    """Return whether a record with the axes `stored` is seen by a read with the axes `reader` (from `for_read`)."""
+    """Return whether a record with the axes `stored` is seen by a read with the axes `reader` (from `for_read`).
+
+    Stored axes may lack an agent where they were imported: that is the default agent. `workers.index.table` says the
+    same over columns.
+    """
     return (
-        stored.agent_id == reader.agent_id
+        (stored.agent_id or DEFAULT_AGENT) == reader.agent_id
         and (not reader.user_id or stored.user_id == reader.user_id)
         and (not reader.conversation_id or stored.conversation_id == reader.conversation_id)
         and (not reader.HasField("project_id") or stored.project_id in ("", reader.project_id))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.axes import NAMES, for_read, visible
+from remembrancer.model.axes import DEFAULT_AGENT, NAMES, for_read, visible
 from remembrancer.model.clock import moment
 from remembrancer.v1 import common_pb2
 
@@ -33,7 +33,7 @@ class Selection:
         if self.any_agent:
             reader = common_pb2.Axes()
             reader.CopyFrom(self.axes)
-            reader.agent_id = record.axes.agent_id
+            reader.agent_id = record.axes.agent_id or DEFAULT_AGENT
         return visible(record.axes, reader) and self._source_allows(record)
 
     def matches(self, record: store_pb2.Record) -> bool:

@@ -51,6 +51,11 @@ def test_p5_the_three_states_of_the_project() -> None:
     assert seen == {"absent": ["", "A", "B"], "global": [""], "A": ["", "A"]}
 
 
+def test_p11_an_imported_record_without_an_agent_is_the_default_agents() -> None:
+    assert visible(Axes(), for_read(Axes(), Axes(), ()))
+    assert not visible(Axes(), Axes(agent_id="x"))
+
+
 def test_a_channel_lets_records_without_one_through_and_a_source_is_a_prefix() -> None:
     base = {"agent_id": "x"}
     assert visible(Axes(**base), Axes(**base, channel="c1"))
