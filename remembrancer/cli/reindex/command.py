@@ -29,7 +29,7 @@ from remembrancer.model.errors import RemembrancerError
 from remembrancer.reindex.walk import Reindexed, ReindexRefused, Steps, reindex
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.settings import ProcessSettings, load
-from remembrancer.store.connection import connect
+from remembrancer.store.connection import opened
 
 RESTART_SECONDS: Final = 60.0
 """How long the service's encoder may take to come back with the new model."""
@@ -131,20 +131,16 @@ async def _run(
     cluster: bool,
     silent: bool,
 ) -> Reindexed:
-    redis = connect(store_url, cluster=cluster)
-    try:
-        async with open_channel(encoder, token) as channel:
-            with bar("embedding", silent=silent) as progress:
-                task = progress.add_task("", total=None)
-                steps = Steps(
-                    before_flip,
-                    after_flip,
-                    lambda total: progress.update(task, total=total),
-                    lambda records: progress.advance(task, records),
-                )
-                return await reindex(redis, channel, steps)
-    finally:
-        await redis.aclose()
+    async with opened(store_url, cluster=cluster) as redis, open_channel(encoder, token) as channel:
+        with bar("embedding", silent=silent) as progress:
+            task = progress.add_task("", total=None)
+            steps = Steps(
+                before_flip,
+                after_flip,
+                lambda total: progress.update(task, total=total),
+                lambda records: progress.advance(task, records),
+            )
+            return await reindex(redis, channel, steps)
 
 
 async def _until_served(state: State, token: SecretStr, model_id: str) -> None:
