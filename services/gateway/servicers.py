@@ -1,4 +1,4 @@
-"""The public services: each call goes to the module that has its name."""
+"""The public services: each call goes to the function that is named after it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SessionServicer(session_pb2_grpc.SessionServiceServicer):
 
 
 class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
-    """Reads."""
+    """Recalls, and the whole texts of what they found."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -91,7 +91,7 @@ class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
 
 
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
-    """Writes."""
+    """Writes and corrections, lists, pauses, transfers."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

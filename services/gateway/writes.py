@@ -16,7 +16,7 @@ from remembrancer.model.ids import SessionRef, record_id
 from remembrancer.model.scope import ScopeKey
 from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change, Numbers
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, Read, fields_at, members_at
 from remembrancer.store.sessions import Session, require_open, session_reads, touch
 from remembrancer.store.vector_sets import VectorSets
@@ -28,13 +28,13 @@ from services.gateway.records import put_record
 from services.gateway.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.retries import apply_once, tries
 from services.gateway.retrieval import fragmentation
-from services.gateway.sessions import must_be_open, named, owned, refuse_foreign
+from services.gateway.sessions import must_be_open, named, owned, read_owned, refuse_foreign
 
 ATTEMPTS: Final = 16
 """Tries while others write equal texts; the texts are embedded once."""
 
 EQUALS_COMPARED: Final = 512
-"""Records of one text that a new one is compared with, newest first: more differ by their axes alone."""
+"""Of the records of one text the newest so many, which a new one is compared with, oldest first, and listed after."""
 
 ENCODE_SHARE: Final = 0.8
 """Of a write's time, the most that encoding may take."""
@@ -103,7 +103,7 @@ class Written:
 
 async def write(parts: Parts, batch: Batch, call: Call) -> Written:
     """Write the records of a call, all or none."""
-    keys = PartitionKeys(partition_of(batch.scope.path))
+    keys = PartitionKeys.of(batch.scope.path)
     async with parts.write_gate.passed(keys.partition):
         return await _write(parts, batch, call, keys)
 
@@ -147,8 +147,7 @@ async def _session_axes(parts: Parts, ref: SessionRef | None, call: Call) -> com
     """Return the axes of the session to be credited; they never change."""
     if ref is None:
         return common_pb2.Axes()
-    snapshot = await parts.store.read(session_reads(ref))
-    return owned(ref, snapshot.answers[0], snapshot.now_ms, call.caller, parts.retention).info.axes
+    return (await read_owned(parts.store, ref, call.caller, parts.retention)).info.axes
 
 
 async def _read(
@@ -167,7 +166,7 @@ async def _read(
     n, paused, lists, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
     raw = dict(zip(digests, lists, strict=True))
-    state = _State(snapshot.now_ms, bool(n) and int(n) > 0, session, bool(paused), raw)
+    state = _State(snapshot.now_ms, int(n or 0) > 0, session, bool(paused), raw)
     seen = memory.seen(rest)
     if seen is not None:
         state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
