@@ -24,17 +24,17 @@ class ScopeKey:
     conversation_id: str = ""
 
 
-def parse_scope(scope: common_pb2.Scope | None) -> ScopeKey:
+def parse_scope(scope: common_pb2.Scope) -> ScopeKey:
     """Return the checked scope of a request. Errors: InvalidField naming the part that is wrong."""
-    form = scope.WhichOneof("form") if scope is not None else None
-    if scope is None or form is None:
+    form = scope.WhichOneof("form")
+    if form is None:
         raise InvalidField("scope", "is required: set `path` or `tenant`")
     if form == "path":
         return ScopeKey(canonical_path(scope.path))
     return _tenant(scope.tenant)
 
 
-def require_path(scope: common_pb2.Scope | None) -> ScopeKey:
+def require_path(scope: common_pb2.Scope) -> ScopeKey:
     """Return the checked scope of a call that takes the path form only."""
     key = parse_scope(scope)
     if key.tenant:

@@ -58,6 +58,11 @@ class PartitionKeys:
 
     partition: str
 
+    @classmethod
+    def of(cls, scope: str) -> PartitionKeys:
+        """Return the key names of a canonical scope path such as `project:apollo`."""
+        return cls(partition_of(scope))
+
     def _key(self, *parts: str) -> str:
         return ":".join((f"rm:{{{self.partition}}}", *parts))
 

@@ -90,6 +90,10 @@ class PartitionStore:
             now, *answers = await self._run(self._read, list(positions), packed(commands))
         return Snapshot(int(now), answers)
 
+    async def read_one(self, read: Read) -> Any:
+        """Return the answer to one read command. Errors: StoreUnavailable."""
+        return (await self.read(read)).answers[0]
+
     async def apply(self, change: Change) -> Applied | Replayed | Conflicted:
         """Carry out a change as a whole or not at all. Errors: StoreUnavailable, WriteNotDurable."""
         keys, plan = change.packed()
@@ -163,7 +167,7 @@ class PartitionStore:
         tell of this one has not begun to look, so that the current model is read as it is then. Errors:
         StoreUnavailable.
         """
-        notes = (await self.read(("HMGET", keys.meta, SETTLED, FILLING))).answers[0]
+        notes = await self.read_one(("HMGET", keys.meta, SETTLED, FILLING))
         # In this order: a partition that is settled on a model tells that this model serves.
         return VectorSets(await self.current_model(), *notes)
 

@@ -8,7 +8,7 @@ from remembrancer.model.errors import Conflict
 from remembrancer.model.scope import require_path
 from remembrancer.model.text import request_id
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState, end_session, require_open, session_reads
 from remembrancer.v1 import session_pb2
@@ -27,8 +27,8 @@ async def abandon_session(
 ) -> session_pb2.AbandonSessionResponse:
     """Close an open session without an outcome."""
     request_id(request.request_id)
-    scope = require_path(request.scope if request.HasField("scope") else None)
-    keys = PartitionKeys(partition_of(scope.path))
+    scope = require_path(request.scope)
+    keys = PartitionKeys.of(scope.path)
     ref = named(request.session_id, required=True)
     await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)

@@ -17,7 +17,7 @@ from remembrancer.model.scope import ScopeKey, require_path
 from remembrancer.model.task_context import check_context, texts_of
 from remembrancer.model.text import request_id, require, trimmed
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.store.sessions import enter_retrieval, new_retrieval, open_session, touch
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
@@ -51,7 +51,7 @@ class _Checked:
 async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Call) -> session_pb2.ActivateResponse:
     """Open a session; its first retrieval is in the ledger before this returns."""
     checked = _check(request)
-    keys = PartitionKeys(partition_of(checked.scope.path))
+    keys = PartitionKeys.of(checked.scope.path)
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     reads = [*_continuity_reads(keys, request), sample_of_sessions(keys, call.caller)]
     seen = await look(parts, keys, checked.query, memory, reads)
@@ -104,7 +104,7 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
 def _check(request: session_pb2.ActivateRequest) -> _Checked:
     task = trimmed(require("task", request.task, TEXT_LENGTH))
     goal = trimmed(require("initial_goal", request.initial_goal, TEXT_LENGTH))
-    scope = require_path(request.scope if request.HasField("scope") else None)
+    scope = require_path(request.scope)
     enums.known("evidence", recall_pb2.EvidenceMode, request.evidence)
     request_id(request.request_id)
     return _Checked(

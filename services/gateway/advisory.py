@@ -26,7 +26,7 @@ async def degraded_advisory(parts: Parts, keys: PartitionKeys, caller: str, sess
     An encoder that has encoded anything for anybody since they were told had recovered: this is another outage.
     """
     key = keys.advised(caller, session_key)
-    told = (await parts.store.read(("GET", key))).answers[0]
+    told = await parts.store.read_one(("GET", key))
     if told is not None and int(told) >= parts.encoder.worked_at * 1000:
         return SHORT
     change = Change(keys)

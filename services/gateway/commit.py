@@ -8,7 +8,7 @@ from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.errors import Conflict, SessionEnded
 from remembrancer.model.scope import AXIS_LENGTH, require_path
 from remembrancer.model.text import bounded, counted, request_id, require
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState
 from remembrancer.v1 import common_pb2, session_pb2
@@ -38,8 +38,8 @@ ENCODE_SHARE: Final = 0.8
 async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -> session_pb2.CommitResponse:
     """Close a covered session, or update the outcome of a closed one."""
     context = _check(request)
-    scope = require_path(request.scope if request.HasField("scope") else None)
-    keys = PartitionKeys(partition_of(scope.path))
+    scope = require_path(request.scope)
+    keys = PartitionKeys.of(scope.path)
     ref = named(request.session_id, required=True)
     await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)

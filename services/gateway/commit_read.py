@@ -58,7 +58,7 @@ async def read_before(
         session=session,
         now_ms=snapshot.now_ms,
         uncovered=uncovered,
-        ever_written=bool(n) and int(n) > 0,
+        ever_written=int(n or 0) > 0,
         members=[int(member) for member in members],
         used=await _fields(parts, keys.learned, sorted(int(name) for name in used)),
         records=await _fields(parts, keys.records, own),
@@ -67,5 +67,4 @@ async def read_before(
 
 
 async def _fields(parts: Parts, key: str, ns: list[int]) -> dict[int, bytes | None]:
-    snapshot = await parts.store.read(fields_at(key, ns))
-    return dict(zip(ns, snapshot.answers[0], strict=True))
+    return dict(zip(ns, await parts.store.read_one(fields_at(key, ns)), strict=True))

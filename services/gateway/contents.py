@@ -8,7 +8,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import bounded, counted
 from remembrancer.store import decode
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import contents_pb2
 from services.gateway.calls import Call
@@ -29,9 +29,9 @@ async def get_contents(
     counted("memory_ids", request.memory_ids, 1, IDS_MAX)
     for i, memory_id in enumerate(request.memory_ids):
         bounded(f"memory_ids[{i}]", memory_id, AXIS_LENGTH)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     wanted = {memory_id: number_of(memory_id) for memory_id in request.memory_ids}
     ns = [n for _, n in wanted.values()]
     snapshot = await parts.store.read(

@@ -51,7 +51,7 @@ async def scrub_copies(parts: Parts, keys: PartitionKeys, *, everything: bool) -
 
 async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everything: bool) -> bool:
     """Take the words out of one ledger; return whether it was as it was read."""
-    fields = (await parts.store.read(("HGETALL", key))).answers[0]
+    fields = await parts.store.read_one(("HGETALL", key))
     pairs = zip(fields[::2], fields[1::2], strict=True)
     logs = {name.decode(): raw for name, raw in pairs if name.startswith(b"f:")}
     parsed = {name: decode.message(store_pb2.FeedbackLog, raw) for name, raw in logs.items()}
@@ -69,13 +69,13 @@ async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everythi
 
 async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str]:
     numbers = {target: parsed[1] for target in targets if (parsed := parse_record(target)) is not None}
-    raws = (await parts.store.read(fields_at(keys.records, numbers.values()))).answers[0]
+    raws = await parts.store.read_one(fields_at(keys.records, numbers.values()))
     return {name for name, raw in zip(numbers, raws, strict=True) if raw is None}
 
 
 async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[Plan]) -> bool:
     """Take the words out of one remembered answer; return whether it was as it was read."""
-    raw = (await parts.store.read(("HGET", key, "answer"))).answers[0]
+    raw = await parts.store.read_one(("HGET", key, "answer"))
     if raw is None:
         return True
     plan = decode.message(kind, raw)

@@ -30,7 +30,7 @@ async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
         change.require_same("session outcome", key, "outcome", outcome)
         change.write("HSET", key, "outcome", _bare_outcome(outcome))
     names = sorted(name.decode() for name in used)
-    learned = (await parts.store.read(("HMGET", keys.learned, *names))).answers[0]
+    learned = await parts.store.read_one(("HMGET", keys.learned, *names))
     for name, raw in zip(names, learned, strict=True):
         known = decode.message(store_pb2.Learned, raw)
         if raw is not None and (known is None or without_summary(known, session_id)):
@@ -45,7 +45,7 @@ async def scrub_all_words(parts: Parts, keys: PartitionKeys, key: str) -> bool:
 
     It stays in its state, so that an open one can still be committed.
     """
-    info, outcome, context = (await parts.store.read(("HMGET", key, "info", "outcome", "ctx"))).answers[0]
+    info, outcome, context = await parts.store.read_one(("HMGET", key, "info", "outcome", "ctx"))
     if info is None:
         return True
     change = Change(keys)

@@ -46,10 +46,10 @@ async def erase_leftovers(parts: Parts) -> None:
 async def finish_erasures(parts: Parts, erasing: Round[Named], partition: str) -> None:
     """Finish the idle erasures of a partition in a round of their own. Errors: StoreUnavailable."""
     keys = PartitionKeys(partition)
-    found = (await parts.store.read(("HKEYS", keys.erasures))).answers[0]
+    found = await parts.store.read_one(("HKEYS", keys.erasures))
     if not found:
         await parts.sweeper.end(partition)
-        if (await parts.store.read(("HLEN", keys.erasures))).answers[0]:
+        if await parts.store.read_one(("HLEN", keys.erasures)):
             await parts.sweeper.begin(partition)
     await erasing.go((partition, name.decode()) for name in found)
 

@@ -50,7 +50,7 @@ def bounds_of(selection: Selection) -> store_pb2.ErasureBounds:
 
 async def progress(parts: Parts, keys: PartitionKeys, name: str) -> store_pb2.Erasure:
     """Return how far an erasure has come; an empty one in its last stage when it is done."""
-    raw = (await parts.store.read(("HGET", keys.erasures, name))).answers[0]
+    raw = await parts.store.read_one(("HGET", keys.erasures, name))
     if raw is None:
         return store_pb2.Erasure(stage=store_pb2.ERASURE_STAGE_COPIES)
     return store_pb2.Erasure.FromString(raw)
@@ -88,7 +88,7 @@ async def _erase_chunk(parts: Parts, keys: PartitionKeys, name: str) -> bool:
 
 async def erase_copies(parts: Parts, keys: PartitionKeys, name: str) -> None:
     """Erase the copies and end the erasure. Errors: Conflict; the erasure is as it was then."""
-    raw = (await parts.store.read(("HGET", keys.erasures, name))).answers[0]
+    raw = await parts.store.read_one(("HGET", keys.erasures, name))
     if raw is None:
         return
     erasure = store_pb2.Erasure.FromString(raw)
@@ -111,7 +111,7 @@ async def _chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasure) 
         erasure.stage = store_pb2.ERASURE_STAGE_COPIES
     if not ns:
         return change
-    raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
+    raws = await parts.store.read_one(fields_at(keys.records, ns))
     # What cannot be read any more belongs to a whole scope, and to no selection.
     present = {n: decode.record(raw) or store_pb2.Record() for n, raw in zip(ns, raws, strict=True) if raw is not None}
     records = {n: record for n, record in present.items() if _meant(erasure, record)}
@@ -153,9 +153,9 @@ async def _episodes(parts: Parts, keys: PartitionKeys, records: Mapping[int, sto
     """Return the episodes, as stored, of the sessions that wrote these records."""
     refs = {parse_session(record.session_id) for record in records.values() if record.session_id}
     ledgers = sorted({ref.ledger for ref in refs if ref is not None})
-    numbers = (await parts.store.read(("HMGET", keys.episodes, *ledgers))).answers[0]
+    numbers = await parts.store.read_one(("HMGET", keys.episodes, *ledgers))
     ns = sorted({int(number) for number in numbers if number is not None})
-    raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
+    raws = await parts.store.read_one(fields_at(keys.records, ns))
     return {n: raw for n, raw in zip(ns, raws, strict=True) if raw is not None}
 
 
@@ -186,15 +186,15 @@ async def _erase(
 
 async def _delist(parts: Parts, change: Change, records: Mapping[int, store_pb2.Record]) -> None:
     digests = sorted({record.duplicate for record in records.values() if record.duplicate})
-    snapshot = await parts.store.read(("HMGET", change.keys.duplicates, *digests))
-    delist(change, dict(zip(digests, snapshot.answers[0], strict=True)), set(records))
+    known = await parts.store.read_one(("HMGET", change.keys.duplicates, *digests))
+    delist(change, dict(zip(digests, known, strict=True)), set(records))
 
 
 async def _uncount_speakers(parts: Parts, change: Change, records: Sequence[store_pb2.Record]) -> None:
     turns = (record for record in records if record.kind == store_pb2.RECORD_KIND_TURN)
     spoken = Counter(name for record in turns for name in names_of(record.name))
     key, names = change.keys.speakers, sorted(spoken)
-    for name, raw in zip(names, (await parts.store.read(("HMGET", key, *names))).answers[0], strict=True):
+    for name, raw in zip(names, await parts.store.read_one(("HMGET", key, *names)), strict=True):
         change.require_same("speaker", key, name, raw)
         left = int(raw or 0) - spoken[name]
         if left > 0:

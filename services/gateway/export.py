@@ -8,7 +8,7 @@ from typing import Final
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import ScopeKey, parse_scope
 from remembrancer.store import decode
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway.calls import Call
@@ -27,16 +27,16 @@ async def export(
 ) -> AsyncIterator[transfer_pb2.ExportResponse]:
     """Yield the header, then batches of records."""
     del call
-    scope = whole_scope(request.scope if request.HasField("scope") else None)
+    scope = whole_scope(request.scope)
     if request.after < 0:
         raise InvalidField("after", "must be 0 or a sequence number")
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     model_id = await parts.store.current_model()
-    snapshot = await parts.store.read(("HGET", keys.meta, "n"), ("HLEN", keys.records))
-    last = int(snapshot.answers[0] or 0)
+    n, count = (await parts.store.read(("HGET", keys.meta, "n"), ("HLEN", keys.records))).answers
+    last = int(n or 0)
     yield transfer_pb2.ExportResponse(
         header=transfer_pb2.TransferHeader(
-            format=FORMAT, scope=scope.path, last_number=last, model_id=model_id, records=snapshot.answers[1]
+            format=FORMAT, scope=scope.path, last_number=last, model_id=model_id, records=count
         )
     )
     batch, size = transfer_pb2.TransferBatch(), 0
@@ -53,7 +53,7 @@ async def export(
     yield transfer_pb2.ExportResponse(batch=batch)
 
 
-def whole_scope(scope: common_pb2.Scope | None) -> ScopeKey:
+def whole_scope(scope: common_pb2.Scope) -> ScopeKey:
     """Return the scope of a transfer. Errors: InvalidField, also for a tenant's user or session."""
     key = parse_scope(scope)
     if key.user_id or key.conversation_id:

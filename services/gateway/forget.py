@@ -15,7 +15,7 @@ from remembrancer.model.selection import Selection
 from remembrancer.model.text import request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
@@ -36,7 +36,7 @@ COPIES_SECONDS: Final = 5.0
 async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call) -> correction_pb2.ForgetResponse:
     """Erase or hide; return when no recall that starts from now on returns any of it."""
     scope, view, selection = _check(request, parts.operating_context.projects)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     first = await memory.first(parts.store)
     if first is not None:
@@ -62,7 +62,7 @@ def _check(
     if form is None:
         raise InvalidField("target", "set one of memory_id, selection, whole_scope")
     request_id(request.request_id)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     if form == "memory_id":
         require("memory_id", request.memory_id, AXIS_LENGTH)
         return scope, check_view(request.axes, request.any_axis, scope, projects), None
@@ -118,9 +118,9 @@ async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction
 async def _again(parts: Parts, keys: PartitionKeys, plan: store_pb2.ForgetPlan) -> correction_pb2.ForgetResponse:
     if not plan.erasure:
         return correction_pb2.ForgetResponse(forgotten=plan.hidden)
-    snapshot = await parts.store.read(("GET", keys.erased(plan.erasure)))
-    if snapshot.answers[0] is not None:
-        return correction_pb2.ForgetResponse(forgotten=int(snapshot.answers[0]))
+    erased = await parts.store.read_one(("GET", keys.erased(plan.erasure)))
+    if erased is not None:
+        return correction_pb2.ForgetResponse(forgotten=int(erased))
     return await _carry_out(parts, keys, plan.erasure)
 
 
@@ -138,7 +138,7 @@ async def _suppress(
         last, ns = upto >= target.last, range(done + 1, upto + 1)
         async for _ in tries(ATTEMPTS):
             change, count = Change(keys), 0
-            raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
+            raws = await parts.store.read_one(fields_at(keys.records, ns))
             for n, raw in zip(ns, raws, strict=True):
                 count += raw is not None and _hide(change, n, raw, selection)
             if last:

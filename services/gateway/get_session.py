@@ -8,7 +8,7 @@ from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import require_path
 from remembrancer.model.task_context import to_struct
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.sessions import PUBLIC_STATE, StoredState, session_reads
 from remembrancer.v1 import session_pb2
 from services.gateway.calls import Call
@@ -26,9 +26,9 @@ async def get_session(
     parts: Parts, request: session_pb2.GetSessionRequest, call: Call
 ) -> session_pb2.GetSessionResponse:
     """Return a session with one page of its retrievals."""
-    scope = require_path(request.scope if request.HasField("scope") else None)
+    scope = require_path(request.scope)
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     ref = named(request.session_id, required=True)
     start = _start(request.page_token, ref.ledger)
     await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)

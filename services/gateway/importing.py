@@ -12,7 +12,7 @@ from remembrancer.model.ids import parse_session
 from remembrancer.model.speakers import names_of
 from remembrancer.model.text import bounded, counted, request_id
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, Conflicted
 from remembrancer.store.reader import FeedOp, decode_vectors
 from remembrancer.v1 import transfer_pb2
@@ -78,8 +78,8 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
         raise InvalidField("start.header.records", "must not be negative")
     for name in ("scope", "model_id"):
         bounded(f"start.header.{name}", getattr(header, name), NAME_LENGTH)
-    scope = whole_scope(start.scope if start.HasField("scope") else None)
-    keys = PartitionKeys(partition_of(scope.path))
+    scope = whole_scope(start.scope)
+    keys = PartitionKeys.of(scope.path)
     current = await parts.store.current_model()
     dimension = await parts.store.dimension_of(current) if current and current == header.model_id else 0
     state = _Import(keys, header.last_number, current, dimension)
@@ -162,7 +162,7 @@ async def _put(
         if record.duplicate:
             twins.setdefault(record.duplicate, []).append(str(n))
         change.announce(FeedOp.RECORD, n)
-    known = (await parts.store.read(("HMGET", keys.duplicates, *twins))).answers[0]
+    known = await parts.store.read_one(("HMGET", keys.duplicates, *twins))
     for (digest, numbers), raw in zip(twins.items(), known, strict=True):
         set_list(change, digest, raw, [*(raw.decode().split(",") if raw else ()), *numbers])
 

@@ -8,7 +8,7 @@ from typing import Final
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import require_path
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.store.sessions import PUBLIC_STATE, Session, StoredState, listed, session_from, session_reads
 from remembrancer.v1 import session_pb2
@@ -31,10 +31,10 @@ async def list_sessions(
     parts: Parts, request: session_pb2.ListSessionsRequest, call: Call
 ) -> session_pb2.ListSessionsResponse:
     """Return one page of the caller's sessions of a scope."""
-    scope = require_path(request.scope if request.HasField("scope") else None)
+    scope = require_path(request.scope)
     enums.all_known("states", session_pb2.SessionState, request.states)
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     last = position_of(request.page_token, keys.partition)
     if last and listed(keys.partition, last) is None:
         raise InvalidField("page_token", "is not one that this list gave you")
@@ -56,10 +56,10 @@ async def list_sessions(
 async def _entries(parts: Parts, keys: PartitionKeys, caller: str, last: str) -> list[str]:
     """Return the next entries of the caller's list, newest first, after the entry `last` ("" = from the start)."""
     start = f"({last}" if last else "+"
-    snapshot = await parts.store.read(
+    entries = await parts.store.read_one(
         ("ZRANGE", keys.sessions_of(caller), start, "-", "BYLEX", "REV", "LIMIT", "0", str(CHUNK))
     )
-    return [raw.decode() for raw in snapshot.answers[0]]
+    return [raw.decode() for raw in entries]
 
 
 async def _summaries(

@@ -9,7 +9,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import parse_scope
 from remembrancer.model.selection import Selection
 from remembrancer.store import decode
-from remembrancer.store.keys import PartitionKeys, digest, partition_of
+from remembrancer.store.keys import PartitionKeys, digest
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.assembly import PREVIEW
@@ -34,10 +34,10 @@ async def list_memories(
 ) -> listing_pb2.ListMemoriesResponse:
     """Return one page, newest first."""
     del call
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     selection = check_selection(request.selection, scope, parts.operating_context.projects)
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     this_list = _description(request)
     below = position_of(request.page_token, this_list)
     upper = int(below) - 1 if below.isascii() and below.isdigit() else await _last_number(parts, keys)
@@ -61,8 +61,7 @@ async def list_memories(
 
 
 async def _last_number(parts: Parts, keys: PartitionKeys) -> int:
-    snapshot = await parts.store.read(("HGET", keys.meta, "n"))
-    return int(snapshot.answers[0] or 0)
+    return int(await parts.store.read_one(("HGET", keys.meta, "n")) or 0)
 
 
 async def _chunk(parts: Parts, keys: PartitionKeys, ns: Sequence[int]) -> list[tuple[int, store_pb2.Record, int, bool]]:

@@ -11,7 +11,7 @@ from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import bounded
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.v1 import pause_pb2
 from services.gateway.calls import Call
 from services.gateway.parts import Parts
@@ -27,8 +27,8 @@ async def pause_persistence(
     """Pause, or give a pause another end."""
     bounded("session_key", request.session_key, AXIS_LENGTH)
     length = _milliseconds(request.duration) if request.HasField("duration") else DEFAULT_MS
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
-    keys = PartitionKeys(partition_of(scope.path))
+    scope = parse_scope(request.scope)
+    keys = PartitionKeys.of(scope.path)
     change = Change(keys)
     change.write("SET", keys.pause(call.caller, request.session_key), "1", "PX", length)
     outcome = await parts.store.apply(change)
@@ -40,10 +40,10 @@ async def resume_persistence(
 ) -> pause_pb2.ResumePersistenceResponse:
     """End a pause."""
     bounded("session_key", request.session_key, AXIS_LENGTH)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
-    keys = PartitionKeys(partition_of(scope.path))
+    scope = parse_scope(request.scope)
+    keys = PartitionKeys.of(scope.path)
     key = keys.pause(call.caller, request.session_key)
-    paused = bool((await parts.store.read(("EXISTS", key))).answers[0])
+    paused = bool(await parts.store.read_one(("EXISTS", key)))
     change = Change(keys)
     change.write("DEL", key)
     await parts.store.apply(change)

@@ -18,7 +18,7 @@ from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
 from remembrancer.model.task_context import check_context, merge, texts_of, to_json
 from remembrancer.model.text import bounded, request_id, require, trimmed
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import (
     Session,
@@ -39,7 +39,7 @@ from services.gateway.replay import RECALLS_MS, RequestMemory, Seen
 from services.gateway.retries import apply_once, tries
 from services.gateway.retrieval import Look, fragmentation, look, texts_for
 from services.gateway.search import Found, Question
-from services.gateway.sessions import must_take_retrieval, named, owned, refuse_foreign
+from services.gateway.sessions import must_take_retrieval, named, owned, read_owned, refuse_foreign
 
 RPC: Final = "Recall"
 TOP_K_ACTIVE: Final = 15
@@ -120,7 +120,7 @@ async def open_recall(
 
     Errors: what is wrong with the session; RequestIdReused, StoreUnavailable.
     """
-    keys = PartitionKeys(partition_of(checked.scope.path))
+    keys = PartitionKeys.of(checked.scope.path)
     ref = None if checked.scope.tenant else named(request.session_id, required=True)
     if ref is not None:
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
@@ -139,7 +139,7 @@ async def open_recall(
 def check(request: recall_pb2.RecallRequest, *, blank: bool = False) -> Checked:
     """Check everything but the session; `blank`: whether the query may be so. Errors: InvalidField."""
     (bounded if blank else require)("query", request.query, QUERY_LENGTH)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     enums.known("mode", recall_pb2.RecallMode, request.mode)
     enums.known("evidence", recall_pb2.EvidenceMode, request.evidence)
     enums.all_known("any_axis", common_pb2.Axis, request.any_axis)
@@ -296,8 +296,7 @@ def _extend(change: Change, session: Session, update: dict[str, Any] | None, lim
 
 async def _reread(parts: Parts, call: Call, session: Session) -> Session:
     """Return the session as it is now. Errors: what is wrong with it by now."""
-    snapshot = await parts.store.read(session_reads(session.ref))
-    again = owned(session.ref, snapshot.answers[0], snapshot.now_ms, call.caller, parts.retention)
+    again = await read_owned(parts.store, session.ref, call.caller, parts.retention)
     must_take_retrieval(again, parts.session_retrievals)
     return again
 

@@ -50,21 +50,19 @@ async def refill_partition(parts: Parts, partition: str) -> int:
     """
     keys, count = PartitionKeys(partition), 0
     while True:
-        snapshot = await parts.store.read(("SRANDMEMBER", keys.unembedded, str(CHUNK)))
-        names = [name.decode() for name in snapshot.answers[0]]
+        drawn = await parts.store.read_one(("SRANDMEMBER", keys.unembedded, str(CHUNK)))
+        names = [name.decode() for name in drawn]
         if not names:
             # Told before looking again: a write that comes in between tells the registry itself.
             await parts.store.all_embedded(partition)
-            again = await parts.store.read(("SCARD", keys.unembedded))
-            if again.answers[0]:
+            if await parts.store.read_one(("SCARD", keys.unembedded)):
                 await parts.store.note_unembedded(partition)
             return count
         count += await _refill(parts, keys, names)
 
 
 async def _refill(parts: Parts, keys: PartitionKeys, names: list[str]) -> int:
-    snapshot = await parts.store.read(("HMGET", keys.records, *names))
-    raw = dict(zip(names, snapshot.answers[0], strict=True))
+    raw = dict(zip(names, await parts.store.read_one(("HMGET", keys.records, *names)), strict=True))
     present = {name: found for name, value in raw.items() if (found := decode.record(value)) is not None}
     try:
         encoded = await parts.encoder.embed(

@@ -36,7 +36,7 @@ async def remember(parts: Parts, request: memory_pb2.RememberRequest, call: Call
         if item.HasField("occurred_at"):
             check_timestamp(f"memories[{i}].occurred_at", item.occurred_at)
         _check_source(f"memories[{i}].source", item.source)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     axes = check_axes(request.axes, scope)
     own = [check_axes(item.axes, scope, f"memories[{i}].axes") for i, item in enumerate(request.memories)]
     _check_common(request)
@@ -55,7 +55,7 @@ async def record_turns(
         require(f"turns[{i}].content", turn.content, CONTENT_LENGTH)
         for name in ("role", "name", "timestamp", "msg_id"):
             bounded(f"turns[{i}].{name}", getattr(turn, name), NAME_LENGTH)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     axes = check_axes(request.axes, scope)
     _check_source("source", request.source)
     _check_common(request)

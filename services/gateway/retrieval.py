@@ -42,7 +42,7 @@ async def look(
     return Look(
         now_ms=snapshot.now_ms,
         head=head.decode() if head else "",
-        ever_written=bool(n) and int(n) > 0,
+        ever_written=int(n or 0) > 0,
         speakers=[name for name, count in zip(names, known, strict=True) if count is not None],
         seen=memory.seen(rest),
         extra=found,

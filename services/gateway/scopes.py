@@ -10,7 +10,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import SCOPE_LENGTH, parse_scope
 from remembrancer.model.text import bounded
 from remembrancer.store import decode
-from remembrancer.store.keys import PartitionKeys, digest, partition_of
+from remembrancer.store.keys import PartitionKeys, digest
 from remembrancer.store.partition import fields_at
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.calls import Call
@@ -26,17 +26,17 @@ CHUNK: Final = 500
 async def get_scope(parts: Parts, request: listing_pb2.GetScopeRequest, call: Call) -> listing_pb2.GetScopeResponse:
     """Count what a scope holds."""
     del call
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
-    keys = PartitionKeys(partition_of(scope.path))
+    scope = parse_scope(request.scope)
+    keys = PartitionKeys.of(scope.path)
     model_id = await parts.store.current_model()
     hashes = [keys.records, keys.learned, *([keys.vectors(model_id)] if model_id else [])]
-    snapshot = await parts.store.read(("HGET", keys.meta, "n"), ("SCARD", keys.unembedded))
-    last, waiting = int(snapshot.answers[0] or 0), snapshot.answers[1]
+    n, waiting = (await parts.store.read(("HGET", keys.meta, "n"), ("SCARD", keys.unembedded))).answers
+    last = int(n or 0)
     tally: Counter[str] = Counter()
     active: Counter[int] = Counter()
     for lowest in range(1, last + 1, CHUNK):
         ns = range(lowest, min(lowest + CHUNK, last + 1))
-        raws = (await parts.store.read(fields_at(keys.records, ns))).answers[0]
+        raws = await parts.store.read_one(fields_at(keys.records, ns))
         for record in decode.records(ns, raws).values():
             _count(record, active, tally)
     return listing_pb2.GetScopeResponse(
@@ -81,7 +81,7 @@ async def list_scopes(
     response = listing_pb2.ListScopesResponse()
     while ahead:
         path, partition = heapq.heappop(ahead)
-        records = (await parts.store.read(("HLEN", PartitionKeys(partition).records))).answers[0]
+        records = await parts.store.read_one(("HLEN", PartitionKeys(partition).records))
         if records and len(response.scopes) == size:
             response.next_page_token = page_token(this_list, response.scopes[-1].path)
             break

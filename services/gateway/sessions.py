@@ -39,9 +39,14 @@ async def refuse_foreign(
     """Raise SessionNotFound or SessionScopeMismatch when the session is not of this partition."""
     if ref.partition == partition:
         return
-    snapshot = await store.read(session_reads(ref))
-    owned(ref, snapshot.answers[0], snapshot.now_ms, caller, retention)
+    await read_owned(store, ref, caller, retention)
     raise SessionScopeMismatch(str(ref))
+
+
+async def read_owned(store: PartitionStore, ref: SessionRef, caller: str, retention: Retention) -> Session:
+    """Return the caller's session. Errors: SessionNotFound, for foreign ones too; StoreUnavailable."""
+    snapshot = await store.read(session_reads(ref))
+    return owned(ref, snapshot.answers[0], snapshot.now_ms, caller, retention)
 
 
 def owned(ref: SessionRef, answer: list[Any], now_ms: int, caller: str, retention: Retention) -> Session:

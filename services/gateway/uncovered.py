@@ -43,8 +43,7 @@ async def retrieval_states(parts: Parts, session: SessionRef, names: Sequence[st
         return []
     key = PartitionKeys(session.partition).ledger(session.ledger)
     fields = [field for name in names for field in (f"r:{name}", f"f:{name}")]
-    snapshot = await parts.store.read(("HMGET", key, *fields))
-    raw = snapshot.answers[0]
+    raw = await parts.store.read_one(("HMGET", key, *fields))
     return [
         _state(RetrievalRef(session.partition, session.ledger, name), raw[2 * i], raw[2 * i + 1])
         for i, name in enumerate(names)

@@ -13,7 +13,7 @@ from remembrancer.model.selection import Selection
 from remembrancer.model.text import fold, request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, digest, partition_of
+from remembrancer.store.keys import PartitionKeys, digest
 from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2
@@ -71,9 +71,9 @@ async def update_memory(
     if request.HasField("occurred_at"):
         check_timestamp("occurred_at", request.occurred_at)
     request_id(request.request_id)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     memory = RequestMemory.of(keys, call.caller, UPDATE, request, request.request_id, WRITES_MS)
     encoded: EncodedTexts | None = None
     async for _ in tries(ATTEMPTS):
@@ -116,9 +116,9 @@ async def restore_memory(
     """Bring back what was suppressed or declared STALE."""
     require("memory_id", request.memory_id, AXIS_LENGTH)
     request_id(request.request_id)
-    scope = parse_scope(request.scope if request.HasField("scope") else None)
+    scope = parse_scope(request.scope)
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
-    keys = PartitionKeys(partition_of(scope.path))
+    keys = PartitionKeys.of(scope.path)
     memory = RequestMemory.of(keys, call.caller, RESTORE, request, request.request_id, WRITES_MS)
     async for _ in tries(ATTEMPTS):
         first = await memory.first(parts.store)
@@ -165,8 +165,7 @@ async def _relist(parts: Parts, change: Change, stored: Stored, record: store_pb
     if record.duplicate == stored.record.duplicate:
         return
     digests = [d for d in (stored.record.duplicate, record.duplicate) if d]
-    snapshot = await parts.store.read(("HMGET", change.keys.duplicates, *digests))
-    known = dict(zip(digests, snapshot.answers[0], strict=True))
+    known = dict(zip(digests, await parts.store.read_one(("HMGET", change.keys.duplicates, *digests)), strict=True))
     new = known.pop(record.duplicate)
     delist(change, known, {stored.n})
     set_list(change, record.duplicate, new, [*(new.decode().split(",") if new else ()), str(stored.n)])
