@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from redis import Redis
-
 from remembrancer.cli.local.plan import Plan, Process, Role
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
 from remembrancer.store.keys import CURRENT_MODEL, MODELS
 from tests.gateway import Extra
-from tests.service import wait_whole
+from tests.service import open_store, wait_whole
 from tests.valkey import Cluster
 
 
@@ -73,7 +71,7 @@ class ClusterService:
 
     def agree_on_the_model(self) -> None:
         """Tell the cluster what the shared encoder agreed on with the shared store alone."""
-        with Redis.from_url(self._shared.plan.store_url) as single, self.cluster.client() as client:
+        with open_store(self._shared.plan) as single, self.cluster.client() as client:
             client.hset(MODELS, mapping=single.hgetall(MODELS))
             client.set(CURRENT_MODEL, single.get(CURRENT_MODEL))
 

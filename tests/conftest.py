@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
@@ -12,7 +12,7 @@ from hypothesis import settings
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
-from tests.service import OPERATING_CONTEXT, OpenSession, Outage, Session, wait_whole
+from tests.service import OPERATING_CONTEXT, OpenSession, Outage, Session, Store, open_store, wait_whole
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("unhurried", deadline=None)
@@ -31,6 +31,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
 def client(service: LocalService) -> Iterator[Client]:
     """A client that fails at once, where the shipped defaults would try again."""
     with Client.connect(service.address, attempts=1) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def stored(service: LocalService) -> Iterator[Store]:
+    """A look into the service's store."""
+    with open_store(service.plan) as connected:
         yield connected
 
 
@@ -59,36 +66,27 @@ def session(open_session: OpenSession) -> Session:
 @pytest.fixture
 def killed(service: LocalService, client: Client) -> Outage:
     """Return a context manager in which processes are down (kill -9); they are ready again after it."""
-
-    @contextlib.contextmanager
-    def outage(*roles: Role) -> Iterator[None]:
-        for role in roles:
-            service.supervisor.kill(role)
-        try:
-            yield
-        finally:
-            for role in roles:
-                service.supervisor.start_role(role)
-            for role in roles:
-                service.supervisor.wait_ready(role, 30)
-            wait_whole(client)
-
-    return outage
+    return _outage(service, client, service.supervisor.kill, service.supervisor.start_role)
 
 
 @pytest.fixture
 def frozen(service: LocalService, client: Client) -> Outage:
     """Return a context manager in which processes keep their connections and do not answer (SIGSTOP)."""
+    return _outage(service, client, service.supervisor.suspend, service.supervisor.resume)
 
+
+def _outage(
+    service: LocalService, client: Client, down: Callable[[Role], object], up: Callable[[Role], object]
+) -> Outage:
     @contextlib.contextmanager
     def outage(*roles: Role) -> Iterator[None]:
         for role in roles:
-            service.supervisor.suspend(role)
+            down(role)
         try:
             yield
         finally:
             for role in roles:
-                service.supervisor.resume(role)
+                up(role)
             for role in roles:
                 service.supervisor.wait_ready(role, 30)
             wait_whole(client)

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import redis
+
+from remembrancer.cli.local.plan import Plan
 from remembrancer.client import Client, Unavailable, session_calls, tenant
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
@@ -42,6 +45,15 @@ def answered(client: Client, retrieval_id: str, **feedback: Any) -> session_pb2.
 
 
 OpenSession = Callable[..., Session]
+
+
+Store = Any
+"""A redis.Redis; its annotations mix in those of the asynchronous client."""
+
+
+def open_store(plan: Plan) -> Store:
+    """Return a plain client of a plan's store; a context manager."""
+    return redis.Redis.from_url(plan.store_url)
 
 
 def wait_whole(client: Client, timeout: float = 5.0) -> None:

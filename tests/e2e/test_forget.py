@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, memory, memory_feedback, selection, turn
 from remembrancer.store.keys import partition_of
-from tests.service import OpenSession, Outage, Session, contents, hits
-
-Store = Any
-"""A redis.Redis; its annotations mix in those of the asynchronous client."""
-
-
-@pytest.fixture
-def store(service: LocalService) -> Iterator[Store]:
-    connection: Store = redis.Redis.from_url(service.plan.store_url)
-    with connection:
-        yield connection
+from tests.service import OpenSession, Outage, Session, Store, contents, hits
 
 
 @pytest.fixture
@@ -34,28 +21,28 @@ def mark() -> str:
     return f"q{uuid.uuid4().hex}x"
 
 
-def values(store: Store, key: bytes) -> bytes:
+def values(stored: Store, key: bytes) -> bytes:
     """Return everything that a key holds, as one text."""
-    match store.type(key).decode():
+    match stored.type(key).decode():
         case "string":
-            found = [store.get(key)]
+            found = [stored.get(key)]
         case "hash":
-            found = [part for pair in store.hgetall(key).items() for part in pair]
+            found = [part for pair in stored.hgetall(key).items() for part in pair]
         case "set":
-            found = list(store.smembers(key))
+            found = list(stored.smembers(key))
         case "zset":
-            found = store.zrange(key, 0, -1)
+            found = stored.zrange(key, 0, -1)
         case "list":
-            found = store.lrange(key, 0, -1)
+            found = stored.lrange(key, 0, -1)
         case _:
-            found = [repr(store.xrange(key)).encode()]
+            found = [repr(stored.xrange(key)).encode()]
     return b"\n".join(part for part in found if part is not None)
 
 
-def holding(store: Store, mark: str) -> list[bytes]:
+def holding(stored: Store, mark: str) -> list[bytes]:
     """Return the keys that hold a word anywhere, in any case, their own names included."""
     word = mark.lower().encode()
-    return [key for key in store.scan_iter() if word in (key + values(store, key)).lower()]
+    return [key for key in stored.scan_iter() if word in (key + values(stored, key)).lower()]
 
 
 def append_only(service: LocalService, mark: str) -> bool:
@@ -64,18 +51,18 @@ def append_only(service: LocalService, mark: str) -> bool:
     return any(mark.lower().encode() in path.read_bytes().lower() for path in files)
 
 
-def rewrite(store: Store) -> None:
+def rewrite(stored: Store) -> None:
     """Have the append-only file rewritten, its texts not compressed, and wait for it."""
-    store.config_set("rdbcompression", "no")
+    stored.config_set("rdbcompression", "no")
     deadline = time.monotonic() + 60
     started = False
     while time.monotonic() < deadline:
-        state = store.info("persistence")
+        state = stored.info("persistence")
         if not state["aof_rewrite_in_progress"] and not state["aof_rewrite_scheduled"]:
             if started:
                 assert state["aof_last_bgrewrite_status"] == "ok"
                 return
-            store.bgrewriteaof()
+            stored.bgrewriteaof()
             started = True
         time.sleep(0.05)
     raise TimeoutError("the append-only file is not rewritten")
@@ -88,7 +75,7 @@ def erased(client: Client, scope: str, **target: object) -> int:
 
 
 def test_one_memory_goes_from_everywhere(
-    client: Client, scope: str, open_session: OpenSession, store: Store, mark: str
+    client: Client, scope: str, open_session: OpenSession, stored: Store, mark: str
 ) -> None:
     text = f"Tamsin {mark} hid the ledger of Harbour Street under the stairs."
     client.remember([memory("fact", text), memory("fact", "Tamsin reads the ledger of Harbour Street.")], scope=scope)
@@ -99,10 +86,10 @@ def test_one_memory_goes_from_everywhere(
         answer.retrieval_id,
         memory_feedback=[memory_feedback("sch_1", "unassessable", reason=f"who is {mark}?")],
     )
-    assert holding(store, mark)
+    assert holding(stored, mark)
 
     assert erased(client, scope, memory_id="sch_1") == 1
-    assert holding(store, mark) == []
+    assert holding(stored, mark) == []
     for mode in ("active", "deep"):
         assert "sch_1" not in [h.memory_id for h in hits(session.recall(text, mode))]
         assert mark not in str(session.recall(text, mode)).replace(text, "")
@@ -116,7 +103,7 @@ def test_one_memory_goes_from_everywhere(
 
 
 def test_an_episode_goes_with_its_last_member(
-    client: Client, scope: str, open_session: OpenSession, store: Store, mark: str
+    client: Client, scope: str, open_session: OpenSession, stored: Store, mark: str
 ) -> None:
     session = open_session()
     client.remember(
@@ -133,7 +120,7 @@ def test_an_episode_goes_with_its_last_member(
     assert client.get_contents(["ep_3"], scope=scope).contents[0].members == [2]
     assert erased(client, scope, memory_id="sch_2") == 2
     assert list(client.get_contents(["ep_3"], scope=scope).missing) == ["ep_3"]
-    assert holding(store, mark) == []
+    assert holding(stored, mark) == []
 
 
 def test_a_selection_goes_and_the_rest_stays(client: Client, scope: str, session: Session) -> None:
@@ -150,14 +137,14 @@ def test_a_selection_goes_and_the_rest_stays(client: Client, scope: str, session
     assert contents(session.recall("errand or tea", "deep")) == ["Bo's tea."]
 
 
-def test_speakers_and_equal_texts_are_forgotten_too(client: Client, scope: str, store: Store, mark: str) -> None:
+def test_speakers_and_equal_texts_are_forgotten_too(client: Client, scope: str, stored: Store, mark: str) -> None:
     client.record_turns(
         [turn("Good morning.", name=mark, msg_id="1"), turn("Good night.", name=mark, msg_id="2")], scope=scope
     )
     erased(client, scope, memory_id="evt_1")
-    assert holding(store, mark)
+    assert holding(stored, mark)
     erased(client, scope, memory_id="evt_2")
-    assert holding(store, mark) == []
+    assert holding(stored, mark) == []
     again = client.record_turns([turn("Good morning.", name="Ida", msg_id="1")], scope=scope).results[0]
     assert again.memory_id == "evt_3"
 
@@ -172,44 +159,44 @@ def test_a_retried_forget_does_nothing_twice(client: Client, scope: str) -> None
 
 
 def test_an_erasure_that_was_cut_off_is_finished_by_itself(
-    client: Client, scope: str, store: Store, mark: str, killed: Outage
+    client: Client, scope: str, stored: Store, mark: str, killed: Outage
 ) -> None:
     client.remember([memory("fact", f"{mark} {i}") for i in range(3)], scope=scope)
     # What a gateway leaves behind that dies right after it began: everything, up to N 3, nothing done yet.
     unfinished = bytes([0x18, 1, 0x20, 3])
     partition = partition_of(scope)
-    store.sadd("rm:erasing", partition)
-    store.hset(f"rm:{{{partition}}}:erasures", "left", unfinished)
+    stored.sadd("rm:erasing", partition)
+    stored.hset(f"rm:{{{partition}}}:erasures", "left", unfinished)
     with killed(Role.GATEWAY):
         pass
     client.wait_connected()
     deadline = time.monotonic() + 20
-    while holding(store, mark) and time.monotonic() < deadline:
+    while holding(stored, mark) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert holding(store, mark) == []
-    assert not store.exists(f"rm:{{{partition}}}:erasures")
+    assert holding(stored, mark) == []
+    assert not stored.exists(f"rm:{{{partition}}}:erasures")
 
 
 def test_a_whole_scope_goes(
-    client: Client, scope: str, open_session: OpenSession, service: LocalService, store: Store, mark: str
+    client: Client, scope: str, open_session: OpenSession, service: LocalService, stored: Store, mark: str
 ) -> None:
-    forget_scope(client, scope, open_session, service, store, mark, 200)
+    check_a_whole_scope_goes(client, scope, open_session, service, stored, mark, 200)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_whole_scope_of_2500_goes(
-    client: Client, scope: str, open_session: OpenSession, service: LocalService, store: Store, mark: str
+    client: Client, scope: str, open_session: OpenSession, service: LocalService, stored: Store, mark: str
 ) -> None:
-    forget_scope(client, scope, open_session, service, store, mark, 2500)
+    check_a_whole_scope_goes(client, scope, open_session, service, stored, mark, 2500)
 
 
-def forget_scope(
+def check_a_whole_scope_goes(
     client: Client,
     scope: str,
     open_session: OpenSession,
     service: LocalService,
-    store: Store,
+    stored: Store,
     mark: str,
     count: int,
 ) -> None:
@@ -226,16 +213,16 @@ def forget_scope(
         memory_feedback=[memory_feedback(hits(answer)[0].memory_id, "unassessable", reason=f"{mark}?")],
         missing=[f"the key of {mark}"],
     )
-    assert holding(store, mark)
-    rewrite(store)
+    assert holding(stored, mark)
+    rewrite(stored)
     assert append_only(service, mark)
 
     assert erased(client, scope, whole_scope=True) == count + 2
     for mode in ("active", "deep"):
         assert contents(session.recall("which box is sealed?", mode, top_k=50)) == []
-    assert holding(store, mark) == []
+    assert holding(stored, mark) == []
     assert client.list_memories(scope=scope, selection=selection(any_axis=["agent_id"])).memories == []
-    rewrite(store)
+    rewrite(stored)
     assert not append_only(service, mark)
 
     # The session goes on, and no number comes back.

@@ -322,7 +322,7 @@ def test_p11_an_agent_must_be_named_and_sees_its_own(client: Client, ask: Ask, w
         ({"query": "q" * 4097}, "query"),
     ],
 )
-def test_limits(ask: Ask, more: dict[str, object], field: str) -> None:
+def test_what_is_beyond_a_limit_is_refused_by_name(ask: Ask, more: dict[str, object], field: str) -> None:
     query = str(more.pop("query", "")) if "query" in more else ""
     with pytest.raises(InvalidArgument) as refused:
         ask(query, **more)

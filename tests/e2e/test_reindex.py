@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pytest
-import redis
 from google.rpc import error_details_pb2, status_pb2
 
 from remembrancer.cli.local.plan import Role
@@ -22,7 +23,7 @@ from remembrancer.runtime.refusal import WRONG_MODEL
 from remembrancer.store.keys import CURRENT_MODEL, MODELS, NEXT_MODEL, PartitionKeys, partition_of
 from tests import small_model
 from tests.gateway import Extra, Gateway
-from tests.service import contents
+from tests.service import Store, contents, open_store
 from tests.valkey import until
 
 OLD = "all-MiniLM-L6-v2-int8@53aa5117"
@@ -106,14 +107,20 @@ def command(data: Path, model: Path) -> list[str]:
     return [sys.executable, "-m", "remembrancer.cli", "reindex", "--data", str(data), "--model", str(model), "--json"]
 
 
-def vector_keys(store: Any) -> list[str]:
+@contextlib.contextmanager
+def running(data: Path) -> Iterator[tuple[LocalService, Client, Store]]:
+    """Run the service of a data folder; with a client of it, and of its store."""
+    with LocalService(data) as service, Client.connect(service.address) as client, open_store(service.plan) as store:
+        yield service, client, store
+
+
+def vector_keys(store: Store) -> list[str]:
     return sorted(key.decode() for key in store.scan_iter("rm:*:vec:*"))
 
 
 @pytest.mark.timeout(240)
 def test_c12_a_new_model_is_filled_in_while_the_old_one_serves_then_serves(data: Path, model: Path) -> None:
-    with LocalService(data) as service, Client.connect(service.address) as client:
-        store = redis.Redis.from_url(service.plan.store_url)
+    with running(data) as (service, client, store):
         texts = [KNOWN, *(f"Shelf {i} holds the books of author {i}. " * 4 for i in range(RECORDS - 1))]
         client.remember([memory("fact", text) for text in texts], scope=BIG)
         client.remember([memory("fact", CAKE)], scope=SMALL)
@@ -131,14 +138,13 @@ def test_c12_a_new_model_is_filled_in_while_the_old_one_serves_then_serves(data:
         only_vectors_of(new, store, "big", "small", "fresh")
         by_meaning(client)
         the_old_model_is_refused(service, new)
-    with LocalService(data) as service, Client.connect(service.address) as client:
+    with running(data) as (_, client, _):
         by_meaning(client)
 
 
 @pytest.mark.long
 def test_in_containers_an_encoder_beside_the_service_brings_the_model(data: Path, model: Path) -> None:
-    with LocalService(data) as service, Client.connect(service.address) as client:
-        store = redis.Redis.from_url(service.plan.store_url)
+    with running(data) as (service, client, store):
         client.remember([memory("fact", KNOWN)], scope=BIG)
         client.remember([memory("fact", CAKE)], scope=SMALL)
         with Extra(service, Role.ENCODER, {"model": str(model), "next": "true"}) as following:
@@ -161,7 +167,7 @@ def test_in_containers_an_encoder_beside_the_service_brings_the_model(data: Path
         assert done["model_id"] in service.folder.log("encoder").read_text()
 
 
-def kill_in_the_middle(store: Any, data: Path, model: Path) -> None:
+def kill_in_the_middle(store: Store, data: Path, model: Path) -> None:
     """Begin a reindexing and kill it (SIGKILL) once it has filled something in."""
     process = subprocess.Popen(command(data, model), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -180,7 +186,7 @@ def reindexed(data: Path, model: Path) -> dict[str, Any]:
     return dict(json.loads(process.stdout))
 
 
-def only_vectors_of(model_id: str, store: Any, *names: str) -> None:
+def only_vectors_of(model_id: str, store: Store, *names: str) -> None:
     """Assert that every record has a vector of the model, and nothing else has one."""
     partitions = [PartitionKeys(partition_of(f"org:{name}")) for name in names]
     assert vector_keys(store) == sorted(keys.vectors(model_id) for keys in partitions)

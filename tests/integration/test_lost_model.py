@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from redis import Redis
 
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, memory
-from tests.service import contents
+from tests.service import contents, open_store
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def own_service(tmp_path: Path) -> Iterator[LocalService]:
 
 
 def test_b14_after_the_store_lost_its_data_new_memories_are_found_by_meaning(own_service: LocalService) -> None:
-    with Client.connect(own_service.address, attempts=1) as client, Redis.from_url(own_service.plan.store_url) as store:
+    with Client.connect(own_service.address, attempts=1) as client, open_store(own_service.plan) as store:
         client.remember([memory("fact", "An old fact that is lost.")], scope="test:lost")
         store.flushall()
         client.remember([memory("fact", "The physician advised more sleep.")], scope="test:lost")

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
-import redis
 
-from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, context_entry, memory, tenant
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.text import fold
 from remembrancer.store.keys import PartitionKeys, digest, partition_of
 from remembrancer.v1 import memory_pb2
 from tests.records import record
+from tests.service import Store
 
 CREATED, MATCHED = memory_pb2.WRITE_DISPOSITION_CREATED, memory_pb2.WRITE_DISPOSITION_MATCHED
-
-
-@pytest.fixture
-def stored(service: LocalService) -> Iterator[Any]:
-    with redis.Redis.from_url(service.plan.store_url) as store:
-        yield store
 
 
 @pytest.fixture
@@ -31,14 +23,14 @@ def keys(scope: str) -> PartitionKeys:
     return PartitionKeys(partition_of(scope))
 
 
-def put(stored: Any, keys: PartitionKeys, records: Mapping[int, store_pb2.Record]) -> None:
+def put(stored: Store, keys: PartitionKeys, records: Mapping[int, store_pb2.Record]) -> None:
     """Store records without vectors, as a gateway without an encoder has left them."""
     stored.hset(keys.records, mapping={n: made.SerializeToString() for n, made in records.items()})
     stored.hset(keys.meta, "n", max(records))
 
 
 def test_texts_that_many_users_have_stated_are_compared_with_all_of_theirs(
-    client: Client, scope: str, stored: Any, keys: PartitionKeys
+    client: Client, scope: str, stored: Store, keys: PartitionKeys
 ) -> None:
     texts, users = [f"The lamp on pier {i} is lit." for i in range(17)], 512
     made = [record(text, axes={"user_id": f"u{user}"}) for text in texts for user in range(users)]
@@ -56,7 +48,7 @@ def test_texts_that_many_users_have_stated_are_compared_with_all_of_theirs(
     assert {r.disposition for r in new} == {CREATED}
 
 
-def test_what_stands_below_thousands_that_are_held_already_is_found(client: Client, stored: Any) -> None:
+def test_what_stands_below_thousands_that_are_held_already_is_found(client: Client, stored: Store) -> None:
     organisation = str(uuid.uuid4())
     keys = PartitionKeys(partition_of(f"org:{organisation}"))
     held, low = "The lamp on the long pier is lit every evening.", "The ferry leaves at noon."

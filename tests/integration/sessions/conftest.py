@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import redis
 
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
@@ -14,6 +13,7 @@ from remembrancer.model.ids import SessionRef, parse_session
 from remembrancer.store.keys import PartitionKeys
 from tests.cluster_service import ClusterService, cluster_service
 from tests.gateway import Gateway, Service
+from tests.service import Store, open_store
 
 pytest.register_assert_rewrite("tests.integration.sessions.ledger_machine")
 
@@ -60,13 +60,13 @@ def hasty(service: Service) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def stored(service: Service) -> Iterator[Any]:
-    """A plain client of the service's store."""
+def stored(service: Service) -> Iterator[Store]:
+    """A look into the service's store, the cluster's too."""
     if isinstance(service, ClusterService):
         with service.cluster.client() as client:
             yield client
     else:
-        with redis.Redis.from_url(service.plan.store_url) as single:
+        with open_store(service.plan) as single:
             yield single
 
 

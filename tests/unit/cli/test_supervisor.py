@@ -24,6 +24,7 @@ from remembrancer.cli.local.ports import free_ports
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.store import store_command, store_url
 from remembrancer.cli.local.supervisor import StartFailed, Supervisor
+from tests.service import open_store
 from tests.unit.cli.conftest import PlanMaker
 
 
@@ -260,12 +261,12 @@ def test_a_process_that_is_never_ready_fails_the_start(
 
 
 def test_the_store_keeps_what_it_acknowledged_when_it_is_killed(running: Supervisor, plan: Plan) -> None:
-    with redis.Redis.from_url(plan.store_url) as store:
+    with open_store(plan) as store:
         for number in range(200):
             store.set(f"key:{number}", number)
     running.kill(Role.STORE, restart=True)
     running.wait_ready(Role.STORE, 10)
-    with redis.Redis.from_url(plan.store_url) as store:
+    with open_store(plan) as store:
         assert store.dbsize() == 200
         assert store.config_get("appendfsync")["appendfsync"] == "always"
         assert store.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"

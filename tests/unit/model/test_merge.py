@@ -147,7 +147,7 @@ def test_p17_p19_other_roles_filter_only() -> None:
     assert [m.role for m in echoes(held)] == ["user"]
 
 
-def test_p20_sources() -> None:
+def test_p20_an_echo_goes_by_user_id_else_name_else_user_the_agents_by_self() -> None:
     held = [
         Entry(role="user", content="a"),
         Entry(role="user", content="b", name="Ada"),

@@ -93,7 +93,7 @@ def test_p52_whether_or_how_often_ever(query: str) -> None:
         "What is next?",
     ],
 )
-def test_plans(query: str) -> None:
+def test_what_is_planned_is_about_the_future(query: str) -> None:
     assert of(query) == FUTURE
 
 

@@ -119,5 +119,5 @@ def test_settings_are_frozen_and_their_repr_holds_no_secret(monkeypatch: pytest.
     ("text", "loopback"),
     [("127.0.0.1:1", True), ("localhost:1", True), ("[::1]:1", True), ("127.9.9.9:0", True), ("192.168.0.1:1", False)],
 )
-def test_loopback(text: str, loopback: bool) -> None:
+def test_addresses_of_this_machine_are_told_from_others(text: str, loopback: bool) -> None:
     assert address.is_loopback(text) is loopback
