@@ -56,7 +56,7 @@ async def test_b10_a_cancelled_call_leaves_its_answer_to_nobody(valkey: Valkey) 
     await redis.aclose()
 
 
-async def test_b10_nor_on_a_cluster(cluster: Cluster) -> None:
+async def test_b10_nor_does_it_on_a_cluster(cluster: Cluster) -> None:
     redis = connect(cluster.url, cluster=True)
     await check_each_call_gets_its_own_answer(redis)
     await redis.aclose()
