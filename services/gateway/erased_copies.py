@@ -29,7 +29,6 @@ ANSWERS: Final[dict[str, type[Plan]]] = {
 }
 """RPCs whose remembered answer names entities."""
 
-
 ATTEMPTS: Final = 16
 CHANGING: Final = "what is to be erased changes all the time; the rest of it is erased later"
 
