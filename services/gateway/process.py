@@ -22,19 +22,19 @@ from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.store.waiting import until_reachable
 from remembrancer.v1 import common_pb2, memory_pb2_grpc, recall_pb2_grpc, session_pb2_grpc
-from services.gateway.answer import Answerer
-from services.gateway.counters import RecallCounters
-from services.gateway.encoding import Encoder
-from services.gateway.erasing import erase_leftovers
-from services.gateway.fairness import PartitionGate
-from services.gateway.operating_context import OperatingContext
-from services.gateway.parts import Parts
-from services.gateway.refill import refill
-from services.gateway.search import Searcher
+from services.gateway.memories.forgetting.background import erase_leftovers
+from services.gateway.memories.refill import refill
+from services.gateway.search.answer import Answerer
+from services.gateway.search.encoding import Encoder
+from services.gateway.search.fairness import PartitionGate
+from services.gateway.search.searcher import Searcher
+from services.gateway.search.tiers import TierWorkers
 from services.gateway.servicers import MemoryServicer, RecallServicer, SessionServicer
 from services.gateway.settings import GatewaySettings, targets
-from services.gateway.tiers import TierWorkers
-from services.gateway.tokens import TokenCounter
+from services.gateway.shared.counters import RecallCounters
+from services.gateway.shared.operating_context import OperatingContext
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.tokens import TokenCounter
 
 CALL_SECONDS = 5.0
 LONG_CALL_SECONDS = 60.0

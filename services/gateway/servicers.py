@@ -18,25 +18,25 @@ from remembrancer.v1 import (
     session_pb2_grpc,
     transfer_pb2,
 )
-from services.gateway.abandon import abandon_session
-from services.gateway.activate import activate
-from services.gateway.calls import Call
-from services.gateway.commit import commit
-from services.gateway.contents import get_contents
-from services.gateway.export import export
-from services.gateway.feedback import feedback
-from services.gateway.forget import forget
-from services.gateway.get_session import get_session
-from services.gateway.importing import import_scope
-from services.gateway.list_sessions import list_sessions
-from services.gateway.listing import list_memories
-from services.gateway.parts import Parts
-from services.gateway.pause import pause_persistence, resume_persistence
-from services.gateway.recall import recall
-from services.gateway.recall_with_context import recall_with_context
-from services.gateway.remember import record_turns, remember
-from services.gateway.scopes import get_scope, list_scopes
-from services.gateway.update import restore_memory, update_memory
+from services.gateway.memories.contents import get_contents
+from services.gateway.memories.forgetting.call import forget
+from services.gateway.memories.list_memories import list_memories
+from services.gateway.memories.pause import pause_persistence, resume_persistence
+from services.gateway.memories.remember import record_turns, remember
+from services.gateway.memories.scopes import get_scope, list_scopes
+from services.gateway.memories.update import restore_memory, update_memory
+from services.gateway.recall.recall import recall
+from services.gateway.recall.recall_with_context import recall_with_context
+from services.gateway.requests.calls import Call
+from services.gateway.sessions.abandon import abandon_session
+from services.gateway.sessions.activate import activate
+from services.gateway.sessions.commit import commit
+from services.gateway.sessions.feedback import feedback
+from services.gateway.sessions.get_session import get_session
+from services.gateway.sessions.list_sessions import list_sessions
+from services.gateway.shared.parts import Parts
+from services.gateway.transfer.export import export
+from services.gateway.transfer.importing import import_scope
 
 # ruff: noqa: N802, D102  (the names are those of the protos, which say what each call does)
 

@@ -19,12 +19,12 @@ from remembrancer.store import connection
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.partition import PartitionStore, Read, Snapshot
-from services.gateway.erasing import finish_erasure
-from services.gateway.erasure import erase_copies
-from services.gateway.parts import Parts
+from services.gateway.memories.forgetting.background import finish_erasure
+from services.gateway.memories.forgetting.records import erase_copies
 from services.gateway.process import opened
-from services.gateway.rounds import Round
 from services.gateway.settings import GatewaySettings
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.rounds import Round
 from tests.service import Session
 
 NAME = "leftover"

@@ -12,7 +12,7 @@ from google.protobuf import json_format
 from remembrancer.client import Client, InvalidArgument, memory, memory_feedback, tenant, turn
 from remembrancer.model.task_context import to_struct
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
-from services.gateway.tokens import ENCODING
+from services.gateway.shared.tokens import ENCODING
 from tests.service import ACTIVE, DEEP, OpenSession, Session, contents, hits
 
 MODES = pytest.mark.parametrize("mode", ["active", "deep"])

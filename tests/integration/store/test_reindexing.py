@@ -15,8 +15,8 @@ from remembrancer.store.keys import CURRENT_MODEL, PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import Applied, Conflicted, PartitionStore
 from remembrancer.store.vector_sets import VectorSets
-from services.gateway.encoding import Encoded
-from services.gateway.records import put_record
+from services.gateway.search.encoding import Encoded
+from services.gateway.shared.put_record import put_record
 
 OLD, NEW = "old@1", "new@2"
 

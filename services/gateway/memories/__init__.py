@@ -1,0 +1,1 @@
+"""Memories apart from recalls: writing, correcting, listing, pausing, forgetting."""

@@ -1,0 +1,1 @@
+"""Forget, and what carries it out."""

@@ -1,0 +1,169 @@
+"""Forget: begins an erasure and sees it through as far as the answer promises, or hides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict, InvalidField
+from remembrancer.model.ids import new_token
+from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
+from remembrancer.model.selection import Selection
+from remembrancer.model.text import request_id, require
+from remembrancer.store import decode
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Applied, fields_at
+from remembrancer.store.reader import FeedOp
+from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
+from services.gateway.memories.forgetting.records import CHUNK, bounds_of, erase_copies, erase_records, progress
+from services.gateway.memories.selecting import check_selection, check_view
+from services.gateway.memories.update import find
+from services.gateway.requests.calls import Call
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.shared.retries import apply_once, tries
+
+RPC: Final = "Forget"
+ATTEMPTS: Final = 8
+COPIES_SECONDS: Final = 5.0
+"""How long an answer waits for the copies; the rest is done without it."""
+
+
+async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call) -> correction_pb2.ForgetResponse:
+    """Erase or hide; return when no recall that starts from now on returns any of it."""
+    scope, view, selection = _check(request, parts.operating_context.projects)
+    keys = PartitionKeys.of(scope.path)
+    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    first = await memory.first(parts.store)
+    if first is not None:
+        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first.answer))
+    target = await _target(parts, keys, request, view, selection)
+    if request.suppress:
+        return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, memory))
+    name, change = new_token(), Change(keys)
+    await parts.sweeper.begin(keys.partition)
+    change.write("HSET", keys.erasures, name, target.SerializeToString())
+    memory.remember(change, store_pb2.ForgetPlan(erasure=name))
+    outcome = await apply_once(parts, change, memory)
+    if isinstance(outcome, Seen):
+        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(outcome.answer))
+    return await _carry_out(parts, keys, name)
+
+
+def _check(
+    request: correction_pb2.ForgetRequest, projects: Mapping[str, str] | None
+) -> tuple[ScopeKey, Selection, Selection | None]:
+    """Return the scope, what is visible of single memories, and what is selected."""
+    form = request.WhichOneof("target")
+    if form is None:
+        raise InvalidField("target", "set one of memory_id, selection, whole_scope")
+    request_id(request.request_id)
+    scope = parse_scope(request.scope)
+    if form == "memory_id":
+        require("memory_id", request.memory_id, AXIS_LENGTH)
+        return scope, check_view(request.axes, request.any_axis, scope, projects), None
+    for name, given in (("axes", request.HasField("axes")), ("any_axis", request.any_axis)):
+        if given:
+            raise InvalidField(name, "goes with memory_id only")
+    if form == "selection":
+        selection = check_selection(request.selection, scope, projects)
+        if request.selection == record_pb2.MemorySelection() and not (scope.user_id or scope.conversation_id):
+            raise InvalidField("selection", "must have a bound; to forget everything say whole_scope")
+        return scope, selection, selection
+    if not request.whole_scope:
+        raise InvalidField("whole_scope", "must be true when it is set")
+    if scope.user_id or scope.conversation_id:
+        raise InvalidField("whole_scope", "takes neither user_id nor session_id; use a selection")
+    if request.suppress:
+        raise InvalidField("suppress", "does not go with whole_scope")
+    return scope, check_view(common_pb2.Axes(), (), scope, projects), None
+
+
+async def _target(
+    parts: Parts,
+    keys: PartitionKeys,
+    request: correction_pb2.ForgetRequest,
+    view: Selection,
+    selection: Selection | None,
+) -> store_pb2.Erasure:
+    snapshot = await parts.store.read(("HGET", keys.meta, "n"))
+    last, at = int(snapshot.answers[0] or 0), from_ms(snapshot.now_ms)
+    if request.WhichOneof("target") == "memory_id":
+        n = (await find(parts, keys, request.memory_id, view, hidden=not request.suppress)).n
+        return store_pb2.Erasure(n=n, last=n, done=n - 1, at=at)
+    if selection is not None:
+        return store_pb2.Erasure(bounds=bounds_of(selection), last=last, at=at)
+    return store_pb2.Erasure(everything=True, last=last, at=at)
+
+
+async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction_pb2.ForgetResponse:
+    await erase_records(parts, keys, name)
+    erased = (await progress(parts, keys, name)).erased
+    copies = asyncio.ensure_future(erase_copies(parts, keys, name))
+    done, _ = await asyncio.wait({copies}, timeout=COPIES_SECONDS)
+    if not done:
+        copies.cancel()  # The next look for unfinished erasures goes on with it.
+        return correction_pb2.ForgetResponse(forgotten=erased, erasing=True)
+    try:
+        copies.result()
+    except Conflict:
+        return correction_pb2.ForgetResponse(forgotten=erased, erasing=True)
+    return correction_pb2.ForgetResponse(forgotten=erased)
+
+
+async def _again(parts: Parts, keys: PartitionKeys, plan: store_pb2.ForgetPlan) -> correction_pb2.ForgetResponse:
+    if not plan.erasure:
+        return correction_pb2.ForgetResponse(forgotten=plan.hidden)
+    erased = await parts.store.read_one(("GET", keys.erased(plan.erasure)))
+    if erased is not None:
+        return correction_pb2.ForgetResponse(forgotten=int(erased))
+    return await _carry_out(parts, keys, plan.erasure)
+
+
+async def _suppress(
+    parts: Parts,
+    keys: PartitionKeys,
+    target: store_pb2.Erasure,
+    selection: Selection | None,
+    memory: RequestMemory,
+) -> int:
+    """Hide record by record in chunks; return how many were hidden."""
+    hidden, done, last = 0, target.done, False
+    while not last:
+        upto = min(target.last, done + CHUNK)
+        last, ns = upto >= target.last, range(done + 1, upto + 1)
+        async for _ in tries(ATTEMPTS):
+            change, count = Change(keys), 0
+            raws = await parts.store.read_one(fields_at(keys.records, ns))
+            for n, raw in zip(ns, raws, strict=True):
+                count += raw is not None and _hide(change, n, raw, selection)
+            if last:
+                memory.remember(change, store_pb2.ForgetPlan(hidden=hidden + count))
+            elif not count:
+                break
+            outcome = await apply_once(parts, change, memory)
+            if isinstance(outcome, Seen):
+                return store_pb2.ForgetPlan.FromString(outcome.answer).hidden
+            if isinstance(outcome, Applied):
+                break
+        else:
+            raise Conflict("the memories were changed too often meanwhile; try again")
+        hidden, done = hidden + count, upto
+    return hidden
+
+
+def _hide(change: Change, n: int, raw: bytes, selection: Selection | None) -> bool:
+    record = decode.record(raw)
+    if record is None or record.suppressed or (selection is not None and not selection.matches(record)):
+        return False
+    record.suppressed = True
+    record.status = common_pb2.MEMORY_STATUS_STALE
+    record.stale_reason = common_pb2.STALE_REASON_UNSPECIFIED
+    change.require_same("record", change.keys.records, str(n), raw)
+    change.write("HSET", change.keys.records, n, record.SerializeToString())
+    change.announce(FeedOp.RECORD, n)
+    return True

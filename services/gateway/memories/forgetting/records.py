@@ -1,0 +1,203 @@
+"""Carries out erasures: first the records with all that is derived from them, then the copies elsewhere.
+
+Every chunk is one change that also moves the erasure on, so that whoever finds one half done can go on with it: the
+call that began it, or any gateway's background task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict
+from remembrancer.model.ids import parse_session
+from remembrancer.model.selection import Selection
+from remembrancer.model.speakers import names_of
+from remembrancer.store import decode
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Applied, fields_at
+from remembrancer.store.reader import FeedOp
+from remembrancer.v1 import common_pb2
+from services.gateway.memories.forgetting.copies import scrub_copies
+from services.gateway.memories.forgetting.sessions import scrub_session
+from services.gateway.shared.equal_texts import delist
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.replay import WRITES_MS
+from services.gateway.shared.retries import tries
+
+CHUNK: Final = 100
+"""Sequence numbers in one change."""
+
+ATTEMPTS: Final = 24
+"""Tries of a chunk while its records, or those with equal texts and speakers, are written."""
+
+
+def bounds_of(selection: Selection) -> store_pb2.ErasureBounds:
+    """Return a selection as it is stored."""
+    return store_pb2.ErasureBounds(
+        axes=selection.axes,
+        any_agent=selection.any_agent,
+        kinds=[store_pb2.RecordKind.ValueType(kind) for kind in sorted(selection.kinds)],
+        types=[common_pb2.MemoryType.ValueType(type_) for type_ in sorted(selection.types)],
+        occurred_after=selection.after,
+        occurred_before=selection.before,
+    )
+
+
+async def progress(parts: Parts, keys: PartitionKeys, name: str) -> store_pb2.Erasure:
+    """Return how far an erasure has come; an empty one in its last stage when it is done."""
+    raw = await parts.store.read_one(("HGET", keys.erasures, name))
+    if raw is None:
+        return store_pb2.Erasure(stage=store_pb2.ERASURE_STAGE_COPIES)
+    return store_pb2.Erasure.FromString(raw)
+
+
+async def erase_records(parts: Parts, keys: PartitionKeys, name: str) -> None:
+    """Erase records until none of the erasure is left: no later search finds any of them.
+
+    Errors: Conflict when the next of them change each time they are looked at.
+    """
+    while await _erase_chunk(parts, keys, name):
+        pass
+
+
+async def _erase_chunk(parts: Parts, keys: PartitionKeys, name: str) -> bool:
+    """Erase the next records; return whether there may be more of them."""
+    async for _ in tries(ATTEMPTS):
+        snapshot = await parts.store.read(("HGET", keys.erasures, name))
+        raw = snapshot.answers[0]
+        if raw is None:
+            return False
+        erasure = store_pb2.Erasure.FromString(raw)
+        if erasure.stage == store_pb2.ERASURE_STAGE_COPIES:
+            return False
+        change = await _chunk(parts, keys, erasure)
+        erasure.at.CopyFrom(from_ms(snapshot.now_ms))
+        change.require_same("erasure", keys.erasures, name, raw)
+        change.write("HSET", keys.erasures, name, erasure.SerializeToString())
+        outcome = await parts.store.apply(change)
+        if isinstance(outcome, Applied):
+            parts.warm(keys.partition, outcome.head)
+            return True
+    raise Conflict("the memories are changed too often meanwhile; they are erased later")
+
+
+async def erase_copies(parts: Parts, keys: PartitionKeys, name: str) -> None:
+    """Erase the copies and end the erasure. Errors: Conflict; the erasure is as it was then."""
+    raw = await parts.store.read_one(("HGET", keys.erasures, name))
+    if raw is None:
+        return
+    erasure = store_pb2.Erasure.FromString(raw)
+    await scrub_copies(parts, keys, everything=erasure.everything)
+    # Wanted before the erasure is gone: a crash in between costs a rewrite too many, not one too few.
+    await parts.sweeper.want_rewrite()
+    change = Change(keys)
+    change.write("HDEL", keys.erasures, name)
+    change.write("SET", keys.erased(name), erasure.erased, "PX", WRITES_MS)
+    await parts.store.apply(change)
+
+
+async def _chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasure) -> Change:
+    """Return the change that erases the next records, and move `erasure` on."""
+    change = Change(keys)
+    upto = min(erasure.last, erasure.done + CHUNK)
+    ns = range(erasure.done + 1, upto + 1)
+    erasure.done = upto
+    if upto >= erasure.last:
+        erasure.stage = store_pb2.ERASURE_STAGE_COPIES
+    if not ns:
+        return change
+    raws = await parts.store.read_one(fields_at(keys.records, ns))
+    # What cannot be read any more belongs to a whole scope, and to no selection.
+    present = {n: decode.record(raw) or store_pb2.Record() for n, raw in zip(ns, raws, strict=True) if raw is not None}
+    records = {n: record for n, record in present.items() if _meant(erasure, record)}
+    found = {n: raw for n, raw in zip(ns, raws, strict=True) if n in records}
+    for n, raw in (await _episodes(parts, keys, records)).items():
+        episode = decode.record(raw) or store_pb2.Record()
+        left = [member for member in episode.members if member not in records]
+        if n in records or len(left) == len(episode.members):
+            continue
+        if left:
+            del episode.members[:]
+            episode.members.extend(left)
+            change.require_same("record", keys.records, str(n), raw)
+            change.write("HSET", keys.records, n, episode.SerializeToString())
+            change.announce(FeedOp.RECORD, n)
+        else:
+            found[n], records[n] = raw, episode
+    if records:
+        await _erase(parts, change, found, records)
+        erasure.erased += len(records)
+    return change
+
+
+def _meant(erasure: store_pb2.Erasure, record: store_pb2.Record) -> bool:
+    if erasure.WhichOneof("target") != "bounds":
+        return True
+    bounds = erasure.bounds
+    return bool(record.kind) and Selection(
+        bounds.axes,
+        bounds.any_agent,
+        frozenset(bounds.kinds),
+        frozenset(bounds.types),
+        bounds.occurred_after if bounds.HasField("occurred_after") else None,
+        bounds.occurred_before if bounds.HasField("occurred_before") else None,
+    ).matches(record)
+
+
+async def _episodes(parts: Parts, keys: PartitionKeys, records: Mapping[int, store_pb2.Record]) -> dict[int, bytes]:
+    """Return the episodes, as stored, of the sessions that wrote these records."""
+    refs = {parse_session(record.session_id) for record in records.values() if record.session_id}
+    ledgers = sorted({ref.ledger for ref in refs if ref is not None})
+    numbers = await parts.store.read_one(("HMGET", keys.episodes, *ledgers))
+    ns = sorted({int(number) for number in numbers if number is not None})
+    raws = await parts.store.read_one(fields_at(keys.records, ns))
+    return {n: raw for n, raw in zip(ns, raws, strict=True) if raw is not None}
+
+
+async def _erase(
+    parts: Parts, change: Change, found: Mapping[int, bytes], records: Mapping[int, store_pb2.Record]
+) -> None:
+    keys, fields = change.keys, [str(n) for n in records]
+    for n, raw in found.items():
+        change.require_same("record", keys.records, str(n), raw)
+        change.announce(FeedOp.RECORD, n)
+    hashes = [keys.records, keys.learned, keys.counts]
+    sets = await parts.store.vector_sets(keys)
+    sets.require(change)
+    hashes += [keys.vectors(model_id) for model_id in {*sets.models(), *await parts.store.models()}]
+    for key in hashes:
+        change.write("HDEL", key, *fields)
+    for waiting in (keys.unembedded, keys.behind):
+        change.write("SREM", waiting, *fields)
+    await _delist(parts, change, records)
+    await _uncount_speakers(parts, change, list(records.values()))
+    for n, record in records.items():
+        ref = parse_session(record.session_id)
+        if ref is not None:
+            change.write("LREM", keys.written(ref.ledger), 0, n)
+        if record.kind == store_pb2.RECORD_KIND_EPISODE:
+            await scrub_session(parts, change, record.session_id)
+
+
+async def _delist(parts: Parts, change: Change, records: Mapping[int, store_pb2.Record]) -> None:
+    digests = sorted({record.duplicate for record in records.values() if record.duplicate})
+    known = await parts.store.read_one(("HMGET", change.keys.duplicates, *digests))
+    delist(change, dict(zip(digests, known, strict=True)), set(records))
+
+
+async def _uncount_speakers(parts: Parts, change: Change, records: Sequence[store_pb2.Record]) -> None:
+    turns = (record for record in records if record.kind == store_pb2.RECORD_KIND_TURN)
+    spoken = Counter(name for record in turns for name in names_of(record.name))
+    key, names = change.keys.speakers, sorted(spoken)
+    for name, raw in zip(names, await parts.store.read_one(("HMGET", key, *names)), strict=True):
+        change.require_same("speaker", key, name, raw)
+        left = int(raw or 0) - spoken[name]
+        if left > 0:
+            change.write("HSET", key, name, left)
+        else:
+            change.write("HDEL", key, name)

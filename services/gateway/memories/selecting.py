@@ -1,0 +1,76 @@
+"""Checks what a call selects, and finds single memories by id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.auto_project import resolve_auto
+from remembrancer.model.axes import check_axes
+from remembrancer.model.clock import check_timestamp
+from remembrancer.model.errors import InvalidField
+from remembrancer.model.ids import parse_record
+from remembrancer.model.scope import ScopeKey
+from remembrancer.model.selection import Selection, select
+from remembrancer.v1 import common_pb2, record_pb2
+from services.gateway.requests import enums
+
+
+def check_selection(
+    selection: record_pb2.MemorySelection, scope: ScopeKey, projects: Mapping[str, str] | None
+) -> Selection:
+    """Return the checked selection; `projects` is the operating context. Errors: InvalidField naming its part."""
+    enums.all_known("selection.kinds", common_pb2.MemoryKind, selection.kinds)
+    enums.all_known("selection.types", common_pb2.MemoryType, selection.types)
+    after = selection.occurred_after if selection.HasField("occurred_after") else None
+    before = selection.occurred_before if selection.HasField("occurred_before") else None
+    for name, moment in (("occurred_after", after), ("occurred_before", before)):
+        if moment is not None:
+            check_timestamp(f"selection.{name}", moment)
+    return replace(
+        check_view(selection.axes, selection.any_axis, scope, projects, "selection."),
+        kinds=frozenset(selection.kinds),
+        types=frozenset(selection.types),
+        after=after,
+        before=before,
+    )
+
+
+def check_view(
+    axes: common_pb2.Axes,
+    lifted: Collection[int],
+    scope: ScopeKey,
+    projects: Mapping[str, str] | None,
+    prefix: str = "",
+) -> Selection:
+    """Return what a read with these axes sees. What a tenant scope says cannot be lifted.
+
+    Errors: InvalidField; also for `@auto` where the operating context has no project, since nothing here can warn.
+    """
+    enums.all_known(f"{prefix}any_axis", common_pb2.Axis, lifted)
+    checked = check_axes(axes, scope, f"{prefix}axes")
+    held = {
+        axis
+        for axis, value in (
+            (common_pb2.AXIS_USER_ID, scope.user_id),
+            (common_pb2.AXIS_CONVERSATION_ID, scope.conversation_id),
+        )
+        if value
+    }
+    view = select(checked, set(lifted) - held)
+    resolved = resolve_auto(view.axes, projects)
+    if resolved.warnings:
+        raise InvalidField(f"{prefix}axes.project_id", "the operating context names no project for this agent")
+    return replace(view, axes=resolved.axes)
+
+
+def number_of(memory_id: str) -> tuple[int, int]:
+    """Return (kind, N) of an id; (0, 0) when it is none."""
+    return parse_record(memory_id) or (0, 0)
+
+
+def named_by(kind: int, record: store_pb2.Record) -> bool:
+    """Return whether an id of this kind names the record: `evt_N` is also the raw record of observation N."""
+    raw_of = kind == store_pb2.RECORD_KIND_TURN and record.kind == store_pb2.RECORD_KIND_OBSERVATION
+    return kind == record.kind or raw_of

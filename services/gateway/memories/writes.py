@@ -1,0 +1,291 @@
+"""What Remember and RecordTurns share: find equal records, encode the others, write all in one change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from google.protobuf.message import Message
+
+from remembrancer.internal.v1 import encoder_pb2, store_pb2
+from remembrancer.model.axes import visible
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict
+from remembrancer.model.ids import SessionRef, record_id
+from remembrancer.model.scope import ScopeKey
+from remembrancer.store import decode
+from remembrancer.store.change import Allocated, Change, Numbers
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Applied, Read, fields_at, members_at
+from remembrancer.store.sessions import Session, require_open, session_reads, touch
+from remembrancer.store.vector_sets import VectorSets
+from remembrancer.v1 import common_pb2, memory_pb2
+from services.gateway.recall.retrieval import fragmentation
+from services.gateway.requests.calls import Call
+from services.gateway.search.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
+from services.gateway.shared.named_sessions import must_be_open, named, owned, read_owned, refuse_foreign
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.put_record import put_record
+from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
+from services.gateway.shared.retries import apply_once, tries
+
+ATTEMPTS: Final = 16
+"""Tries while others write equal texts; the texts are embedded once."""
+
+EQUALS_COMPARED: Final = 512
+"""Of the records of one text the newest so many, which a new one is compared with, oldest first, and listed after."""
+
+ENCODE_SHARE: Final = 0.8
+"""Of a write's time, the most that encoding may take."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """One record to be written.
+
+    `duplicate` is the digest under which equal ones are found, "" when none can be told; `any_axes` says that what is
+    found under it is equal whatever its axes. `project` is what `@auto` was resolved to.
+    """
+
+    record: store_pb2.Record
+    duplicate: str
+    analysed: str
+    speakers: Sequence[str] = ()
+    any_axes: bool = False
+    project: str | None = None
+    warnings: Sequence[common_pb2.Warning] = ()
+
+    def equals(self, stored: store_pb2.Record) -> bool:
+        """Return whether a record found under the same digest makes this one superfluous."""
+        if self.any_axes:
+            return True
+        return stored.status == common_pb2.MEMORY_STATUS_ACTIVE and visible(stored.axes, self.record.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A checked write call; `drafts` makes its records, given the axes of the session that is credited."""
+
+    rpc: str
+    scope: ScopeKey
+    session_id: str
+    request_id: str
+    session_key: str
+    request: Message
+    drafts: Callable[[common_pb2.Axes], Sequence[Draft]]
+
+
+@dataclass(slots=True)
+class _State:
+    now_ms: int
+    ever_written: bool
+    session: Session | None
+    paused: bool = False
+    raw: dict[str, bytes | None] = field(default_factory=dict)
+    stored: dict[int, store_pb2.Record] = field(default_factory=dict)
+    unembedded: set[int] = field(default_factory=set)
+    first: store_pb2.WritePlan | None = None
+    first_base: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a call's records, one result per record, and what its caller should know.
+
+    `persisted` is false when a pause kept them from being stored.
+    """
+
+    results: list[memory_pb2.WriteResult]
+    warnings: Sequence[common_pb2.Warning]
+    persisted: bool = True
+
+
+async def write(parts: Parts, batch: Batch, call: Call) -> Written:
+    """Write the records of a call, all or none."""
+    keys = PartitionKeys.of(batch.scope.path)
+    async with parts.write_gate.passed(keys.partition):
+        return await _write(parts, batch, call, keys)
+
+
+async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) -> Written:
+    ref = named(batch.session_id) if batch.session_id else None
+    if ref is not None:
+        await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
+    drafts = batch.drafts(await _session_axes(parts, ref, call))
+    memory = RequestMemory.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
+    pause = keys.pause(call.caller, batch.session_key)
+    encoded: EncodedTexts | None = None
+    async for _ in tries(ATTEMPTS):
+        state = await _read(parts, keys, ref, drafts, call, memory, pause)
+        if state.first is not None:
+            return _results(state.first, state.first_base)
+        if state.session is not None:
+            must_be_open(state.session)
+        if state.paused:
+            return Written([memory_pb2.WriteResult() for _ in drafts], (), persisted=False)
+        if encoded is None:
+            encoded = await _encode(parts, drafts, state, call)
+        if not state.ever_written or not encoded.model_id:
+            await parts.store.register(
+                keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
+            )
+        sets = await parts.store.sets_for(keys, encoded.model_id)
+        change, plan = _change(parts, keys, drafts, state, encoded, sets)
+        change.require_count("pause", pause, "EXISTS", 0)
+        plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
+        memory.remember(change, plan)
+        match await apply_once(parts, change, memory):
+            case Applied(_, base):
+                return _results(plan, base)
+            case Seen(answer, base):
+                return _results(store_pb2.WritePlan.FromString(answer), base)
+    raise Conflict("equal memories were written too often meanwhile; try again")
+
+
+async def _session_axes(parts: Parts, ref: SessionRef | None, call: Call) -> common_pb2.Axes:
+    """Return the axes of the session to be credited; they never change."""
+    if ref is None:
+        return common_pb2.Axes()
+    return (await read_owned(parts.store, ref, call.caller, parts.retention)).info.axes
+
+
+async def _read(
+    parts: Parts,
+    keys: PartitionKeys,
+    ref: SessionRef | None,
+    drafts: Sequence[Draft],
+    call: Call,
+    memory: RequestMemory,
+    pause: str,
+) -> _State:
+    digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
+    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause), ("HMGET", keys.duplicates, *digests)]
+    reads += [session_reads(ref)] if ref is not None else []
+    snapshot = await parts.store.read(*reads, *memory.reads())
+    n, paused, lists, *rest = snapshot.answers
+    session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
+    raw = dict(zip(digests, lists, strict=True))
+    state = _State(snapshot.now_ms, int(n or 0) > 0, session, bool(paused), raw)
+    seen = memory.seen(rest)
+    if seen is not None:
+        state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
+        return state
+    ns = sorted({number for value in raw.values() for number in _numbers(value)})
+    if not ns:
+        return state
+    records, waiting = (await parts.store.read(fields_at(keys.records, ns), members_at(keys.unembedded, ns))).answers
+    state.stored = decode.records(ns, records)
+    state.unembedded = {number for number, waits in zip(ns, waiting, strict=True) if waits}
+    return state
+
+
+async def _encode(parts: Parts, drafts: Sequence[Draft], state: _State, call: Call) -> EncodedTexts:
+    """Encode all drafts that have no equal; the others keep an empty place, so that places match."""
+    wanted = [i for i, draft in enumerate(drafts) if _equal(draft, state) is None]
+    encoded = await parts.encoder.encode(
+        [(drafts[i].record.content, drafts[i].analysed) for i in wanted],
+        encoder_pb2.LANE_WRITE,
+        call.seconds_left * ENCODE_SHARE,
+    )
+    texts = [Encoded(None, store_pb2.Analysis())] * len(drafts)
+    for i, text in zip(wanted, encoded.texts, strict=True):
+        texts[i] = text
+    return EncodedTexts(encoded.model_id, encoded.dimension, texts)
+
+
+def _change(
+    parts: Parts,
+    keys: PartitionKeys,
+    drafts: Sequence[Draft],
+    state: _State,
+    encoded: EncodedTexts,
+    sets: VectorSets,
+) -> tuple[Change, store_pb2.WritePlan]:
+    change, plan = Change(keys), store_pb2.WritePlan()
+    sets.require(change)
+    if state.session is not None:
+        require_open(change, state.session.ref, parts.retention)
+    for digest, raw in state.raw.items():
+        change.require_same("equal texts", keys.duplicates, digest, raw)
+    made: dict[str, list[tuple[Draft, store_pb2.PlannedWrite]]] = {}
+    for draft, text in zip(drafts, encoded.texts, strict=True):
+        n = _equal(draft, state)
+        if n is not None:
+            plan.items.add(kind=draft.record.kind, n=n, embedded=n not in state.unembedded, matched=True)
+            continue
+        twin = next((p for d, p in made.get(draft.duplicate, ()) if draft.equals(_dated(d.record, state))), None)
+        if twin is not None:
+            plan.items.add(kind=twin.kind, allocated=twin.allocated, embedded=twin.embedded, matched=True)
+            continue
+        planned = _put(change, draft, text, encoded.model_id, state, sets)
+        if text.vectors == b"" and UNREADABLE_TEXT not in plan.warnings:
+            plan.warnings.append(UNREADABLE_TEXT)
+        plan.items.append(planned)
+        if draft.duplicate:
+            made.setdefault(draft.duplicate, []).append((draft, planned))
+    for draft, item in zip(drafts, plan.items, strict=True):
+        if draft.project is not None:
+            item.resolved_project_id = draft.project
+        plan.warnings.extend(warning for warning in draft.warnings if warning not in plan.warnings)
+    for digest, twins in made.items():
+        known = ",".join(str(n) for n in _numbers(state.raw.get(digest)))
+        numbers = Numbers(known, tuple(Allocated(planned.allocated) for _, planned in twins))
+        change.write("HSET", keys.duplicates, digest, numbers)
+    if state.session is not None:
+        touch(change, state.session.ref, state.session.info.caller, parts.retention)
+    return change, plan
+
+
+def _put(
+    change: Change, draft: Draft, text: Encoded, model_id: str, state: _State, sets: VectorSets
+) -> store_pb2.PlannedWrite:
+    keys, n = change.keys, change.allocate()
+    record = _dated(draft.record, state)
+    record.duplicate = draft.duplicate
+    put_record(change, n, record, text, model_id, sets)
+    for name in draft.speakers:
+        change.write("HINCRBY", keys.speakers, name, 1)
+    if state.session is not None:
+        change.write("RPUSH", keys.written(state.session.ref.ledger), n)
+    return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=text.vectors is not None)
+
+
+def _dated(draft: store_pb2.Record, state: _State) -> store_pb2.Record:
+    """Return the record as it is stored: with its arrival, and credited to the session."""
+    record = store_pb2.Record()
+    record.CopyFrom(draft)
+    now = from_ms(state.now_ms)
+    record.recorded_at.CopyFrom(now)
+    if not record.HasField("occurred_at"):
+        record.occurred_at.CopyFrom(now)
+    record.status = common_pb2.MEMORY_STATUS_ACTIVE
+    record.session_id = state.session.id if state.session is not None else ""
+    return record
+
+
+def _equal(draft: Draft, state: _State) -> int | None:
+    for n in _numbers(state.raw.get(draft.duplicate)):
+        stored = state.stored.get(n)
+        if stored is not None and draft.equals(stored):
+            return n
+    return None
+
+
+def _numbers(value: bytes | None) -> list[int]:
+    return [int(part) for part in value.split(b",")[-EQUALS_COMPARED:]] if value else []
+
+
+def _results(plan: store_pb2.WritePlan, base: int) -> Written:
+    results = [
+        memory_pb2.WriteResult(
+            memory_id=record_id(item.kind, item.n or base + item.allocated),
+            disposition=(
+                memory_pb2.WRITE_DISPOSITION_MATCHED if item.matched else memory_pb2.WRITE_DISPOSITION_CREATED
+            ),
+            embedded=item.embedded,
+            resolved_project_id=item.resolved_project_id if item.HasField("resolved_project_id") else None,
+        )
+        for item in plan.items
+    ]
+    return Written(results, plan.warnings)

@@ -1,0 +1,1 @@
+"""Recall and RecallWithContext: from the request to the ledger and the answer."""

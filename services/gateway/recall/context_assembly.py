@@ -1,0 +1,68 @@
+"""Fills the plan of a RecallWithContext with texts, and merges it with the conversation in the request."""
+
+from __future__ import annotations
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.merge import FULL_BUDGET, PREVIEW, echoes, filter_only_roles, in_order, whole_texts
+from remembrancer.v1 import recall_pb2
+from services.gateway.recall.assembly import Texts, hit_of, recall_response
+from services.gateway.shared.tokens import TokenCounter
+
+_SAME = (
+    "retrieval_id", "procedures", "evidence", "evidence_truncated", "evidence_mode", "confidence", "mode", "as_of",
+    "scope_known", "warnings", "more_available", "usage", "active_tier_error", "deep_tier_error", "probable_answer",
+    "probable_answer_reason", "resolved_project_id",
+)  # fmt: skip
+"""Fields that both recalls' answers have."""
+
+
+def context_response(
+    plan: store_pb2.ContextPlan, texts: Texts, request: recall_pb2.RecallWithContextRequest, tokens: TokenCounter
+) -> recall_pb2.RecallWithContextResponse:
+    """Return the answer."""
+    plain = recall_response(plan.recall, texts, tokens)
+    response = recall_pb2.RecallWithContextResponse(
+        **{field.name: value for field, value in plain.ListFields() if field.name in _SAME},
+        entities=plain.hits.entities,
+        gate_fallback=plan.gate_fallback,
+        degraded_advisory=plan.degraded_advisory,
+    )
+    shown = [hit for hit in plan.recall.hits if hit.n in texts.records]
+    whole = 0
+    if request.full_content:
+        whole, ran_out = whole_texts([len(texts.records[hit.n].content) for hit in shown])
+        if ran_out:
+            response.full_content_budget_chars = FULL_BUDGET
+    memories = [_message(hit, texts.records[hit.n], whole=i < whole) for i, hit in enumerate(shown)]
+    response.messages.extend(in_order([*memories, *echoes(request.external_context)]))
+    for message in response.messages:
+        if response.probable_answer.id and message.memory.memory_id == response.probable_answer.id:
+            response.probable_answer.text = message.content
+    roles = filter_only_roles(request.external_context)
+    if roles:
+        response.context_filter_only.roles.extend(roles)
+    hits = (hit.content for hit in (*plain.hits.observations, *plain.hits.turns))
+    response.usage.tokens_out += tokens.count(m.content for m in response.messages) - tokens.count(hits)
+    return response
+
+
+def _message(planned: store_pb2.PlannedHit, record: store_pb2.Record, *, whole: bool) -> recall_pb2.ContextMessage:
+    content = record.content if whole else record.content[:PREVIEW]
+    message = recall_pb2.ContextMessage(
+        origin=recall_pb2.MESSAGE_ORIGIN_MEMORY,
+        role=record.role,
+        source=_source(record),
+        content=content,
+        content_truncated=len(content) < len(record.content),
+        content_length=len(record.content),
+        timestamp_text=record.occurred_at.ToJsonString(),
+        timestamp=record.occurred_at,
+        memory=hit_of(planned, record),
+    )
+    message.memory.ClearField("content")
+    return message
+
+
+def _source(record: store_pb2.Record) -> recall_pb2.MessageSource:
+    kind = {"user": "User", "assistant": "Agent"}.get(record.role, "Memory")
+    return recall_pb2.MessageSource(kind=kind, id=record.name or record.axes.user_id or record.axes.agent_id)

@@ -1,0 +1,1 @@
+"""What a call brings along: who calls, its time, checks of single fields, pages of lists."""

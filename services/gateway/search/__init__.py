@@ -1,0 +1,1 @@
+"""The search behind every retrieval, and the access to encoder and tiers."""

@@ -1,0 +1,1 @@
+"""Sessions from Activate to Commit, and the feedback in between."""

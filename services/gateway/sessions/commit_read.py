@@ -1,0 +1,70 @@
+"""What one commit has to know before it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remembrancer.model.ids import SessionRef
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import fields_at
+from remembrancer.store.sessions import Session, session_reads
+from services.gateway.shared.named_sessions import owned
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.replay import RequestMemory, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The state that a commit starts from.
+
+    `members` are the N of the records that the session wrote, `used` the procedures it used with what was learned of
+    them (None = nothing), `records` the session's own episode and procedure as stored (None = forgotten since).
+    `paused` says that nothing is to be formed now.
+    """
+
+    session: Session
+    now_ms: int
+    uncovered: int
+    ever_written: bool
+    members: list[int]
+    used: dict[int, bytes | None]
+    records: dict[int, bytes | None]
+    paused: bool
+
+
+async def read_before(
+    parts: Parts, keys: PartitionKeys, ref: SessionRef, caller: str, memory: RequestMemory, session_key: str
+) -> Before | Seen:
+    """Return the session and what hangs on it, or the first answer when the same request came in earlier.
+
+    Errors: SessionNotFound, RequestIdReused, StoreUnavailable.
+    """
+    snapshot = await parts.store.read(
+        session_reads(ref),
+        ("ZCARD", keys.uncovered(ref.ledger)),
+        ("HGET", keys.meta, "n"),
+        ("LRANGE", keys.written(ref.ledger), "0", "-1"),
+        ("SMEMBERS", keys.used_procedures(ref.ledger)),
+        ("EXISTS", keys.pause(caller, session_key)),
+        *memory.reads(),
+    )
+    raw, uncovered, n, members, used, paused, *rest = snapshot.answers
+    session = owned(ref, raw, snapshot.now_ms, caller, parts.retention)
+    seen = memory.seen(rest)
+    if seen is not None:
+        return seen
+    own = [n for n in (session.episode, session.procedure) if n]
+    return Before(
+        session=session,
+        now_ms=snapshot.now_ms,
+        uncovered=uncovered,
+        ever_written=int(n or 0) > 0,
+        members=[int(member) for member in members],
+        used=await _fields(parts, keys.learned, sorted(int(name) for name in used)),
+        records=await _fields(parts, keys.records, own),
+        paused=bool(paused),
+    )
+
+
+async def _fields(parts: Parts, key: str, ns: list[int]) -> dict[int, bytes | None]:
+    return dict(zip(ns, await parts.store.read_one(fields_at(key, ns)), strict=True))

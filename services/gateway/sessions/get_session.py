@@ -1,0 +1,72 @@
+"""GetSession."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import InvalidField
+from remembrancer.model.scope import require_path
+from remembrancer.model.task_context import to_struct
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.sessions import PUBLIC_STATE, StoredState, session_reads
+from remembrancer.v1 import session_pb2
+from services.gateway.requests.calls import Call
+from services.gateway.requests.limits import whole_number
+from services.gateway.requests.paging import fitting, page_token, position_of
+from services.gateway.sessions.uncovered import retrieval_states
+from services.gateway.shared.named_sessions import named, owned, refuse_foreign
+from services.gateway.shared.parts import Parts
+
+PAGE_DEFAULT: Final = 100
+PAGE_MAX: Final = 500
+
+
+async def get_session(
+    parts: Parts, request: session_pb2.GetSessionRequest, call: Call
+) -> session_pb2.GetSessionResponse:
+    """Return a session with one page of its retrievals."""
+    scope = require_path(request.scope)
+    size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
+    keys = PartitionKeys.of(scope.path)
+    ref = named(request.session_id, required=True)
+    start = _start(request.page_token, ref.ledger)
+    await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
+    snapshot = await parts.store.read(
+        session_reads(ref),
+        ("LRANGE", keys.retrievals(ref.ledger), str(start), str(start + size - 1)),
+        ("ZCARD", keys.uncovered(ref.ledger)),
+    )
+    raw, names, uncovered = snapshot.answers
+    session = owned(ref, raw, snapshot.now_ms, call.caller, parts.retention)
+    response = session_pb2.GetSessionResponse(
+        session_id=session.id,
+        state=PUBLIC_STATE[session.state],
+        continuity_id=session.info.continuity_id,
+        task=session.info.task,
+        initial_goal=session.info.initial_goal,
+        task_context=to_struct(session.context),
+        opened_at=session.info.opened_at,
+        active_at=from_ms(session.active_ms),
+        retrievals=fitting(await retrieval_states(parts, ref, [name.decode() for name in names])),
+        retrieval_count=session.count,
+        uncovered_count=uncovered,
+        episode_id=f"ep_{session.episode}" if session.episode else "",
+        procedure_id=f"proc_{session.procedure}" if session.procedure else "",
+    )
+    if session.state is StoredState.OPEN:
+        response.expires_at.CopyFrom(from_ms(session.active_ms + parts.retention.idle_ms))
+    if session.outcome is not None:
+        response.outcome = session.outcome.outcome
+        response.outcome_summary = session.outcome.outcome_summary
+    end = start + len(response.retrievals)
+    if response.retrievals and end < session.count:
+        response.next_page_token = page_token(ref.ledger, str(end))
+    return response
+
+
+def _start(token: str, ledger: str) -> int:
+    position = position_of(token, ledger)
+    if position and not (position.isascii() and position.isdigit()):
+        raise InvalidField("page_token", "is not one that this list gave you")
+    return int(position or 0)

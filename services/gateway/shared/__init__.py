@@ -1,0 +1,1 @@
+"""What calls of all families work with."""
