@@ -15,7 +15,6 @@ UNSET_ROLE: Final = "(unset)"
 PREFIX_LENGTH: Final = 32
 """Code points from which an entry excludes by beginnings, too: shorter ones begin too many texts."""
 
-PREVIEW: Final = 500
 FULL_BUDGET: Final = 200_000
 """Code points of whole texts in one answer."""
 

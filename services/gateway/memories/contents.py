@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import parse_record
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import bounded, counted
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import contents_pb2
-from services.gateway.memories.selecting import check_view, named_by, number_of
+from services.gateway.memories.selecting import NO_RECORD, check_view, named_by
 from services.gateway.requests.calls import Call
 from services.gateway.shared.memory_record import memory_record
 from services.gateway.shared.parts import Parts
@@ -32,7 +33,7 @@ async def get_contents(
     scope = parse_scope(request.scope)
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys.of(scope.path)
-    wanted = {memory_id: number_of(memory_id) for memory_id in request.memory_ids}
+    wanted = {memory_id: parse_record(memory_id) or NO_RECORD for memory_id in request.memory_ids}
     ns = [n for _, n in wanted.values()]
     snapshot = await parts.store.read(
         fields_at(keys.records, ns), fields_at(keys.counts, ns), members_at(keys.unembedded, ns)

@@ -13,11 +13,10 @@ from remembrancer.store.keys import PartitionKeys, digest
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.memories.selecting import check_selection
-from services.gateway.recall.assembly import PREVIEW
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import whole_number
 from services.gateway.requests.paging import PAGE_BYTES, page_token, position_of
-from services.gateway.shared.memory_record import memory_record
+from services.gateway.shared.memory_record import PREVIEW, memory_record
 from services.gateway.shared.parts import Parts
 
 PAGE_DEFAULT: Final = 100

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes
 from remembrancer.model.clock import check_timestamp
-from remembrancer.model.errors import InvalidField
+from remembrancer.model.errors import InvalidField, MemoryNotFound
 from remembrancer.model.ids import parse_record
-from remembrancer.model.scope import ScopeKey
+from remembrancer.model.scope import AXIS_LENGTH, ScopeKey
 from remembrancer.model.selection import Selection, select
+from remembrancer.store import decode
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.v1 import common_pb2, record_pb2
 from services.gateway.requests import enums
+from services.gateway.shared.parts import Parts
+
+NO_RECORD: Final = (0, 0)
+"""Kind and N that no record has."""
 
 
 def check_selection(
@@ -65,12 +72,31 @@ def check_view(
     return replace(view, axes=resolved.axes)
 
 
-def number_of(memory_id: str) -> tuple[int, int]:
-    """Return (kind, N) of an id; (0, 0) when it is none."""
-    return parse_record(memory_id) or (0, 0)
-
-
 def named_by(kind: int, record: store_pb2.Record) -> bool:
     """Return whether an id of this kind names the record: `evt_N` is also the raw record of observation N."""
     raw_of = kind == store_pb2.RECORD_KIND_TURN and record.kind == store_pb2.RECORD_KIND_OBSERVATION
     return kind == record.kind or raw_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record as it was read."""
+
+    n: int
+    raw: bytes
+    record: store_pb2.Record
+    unembedded: bool
+
+
+async def find(parts: Parts, keys: PartitionKeys, memory_id: str, view: Selection, *, hidden: bool = False) -> Stored:
+    """Return the record that an id names. Errors: MemoryNotFound, for one that is not visible, too.
+
+    `hidden`: whether a suppressed one is found.
+    """
+    kind, n = parse_record(memory_id) or NO_RECORD
+    snapshot = await parts.store.read(("HGET", keys.records, str(n)), ("SISMEMBER", keys.unembedded, str(n)))
+    raw, unembedded = snapshot.answers
+    record = decode.record(raw)
+    if record is None or not named_by(kind, record) or not view.sees(record) or (record.suppressed and not hidden):
+        raise MemoryNotFound(memory_id[:AXIS_LENGTH])
+    return Stored(n, raw, record, bool(unembedded))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.clock import check_timestamp
-from remembrancer.model.errors import Conflict, InvalidField, MemoryNotFound
+from remembrancer.model.errors import Conflict, InvalidField
+from remembrancer.model.ids import parse_record
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
-from remembrancer.model.selection import Selection
 from remembrancer.model.text import fold, request_id, require
-from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, digest
 from remembrancer.store.partition import Applied
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2
-from services.gateway.memories.selecting import check_view, named_by, number_of
+from services.gateway.memories.selecting import Stored, check_view, find
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import CONTENT_LENGTH
@@ -34,36 +32,12 @@ ATTEMPTS: Final = 8
 ENCODE_SHARE: Final = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A record as it was read."""
-
-    n: int
-    raw: bytes
-    record: store_pb2.Record
-    unembedded: bool
-
-
-async def find(parts: Parts, keys: PartitionKeys, memory_id: str, view: Selection, *, hidden: bool = False) -> Stored:
-    """Return the record that an id names. Errors: MemoryNotFound, for one that is not visible, too.
-
-    `hidden`: whether a suppressed one is found.
-    """
-    kind, n = number_of(memory_id)
-    snapshot = await parts.store.read(("HGET", keys.records, str(n)), ("SISMEMBER", keys.unembedded, str(n)))
-    raw, unembedded = snapshot.answers
-    record = decode.record(raw)
-    if record is None or not named_by(kind, record) or not view.sees(record) or (record.suppressed and not hidden):
-        raise MemoryNotFound(memory_id[:AXIS_LENGTH])
-    return Stored(n, raw, record, bool(unembedded))
-
-
 async def update_memory(
     parts: Parts, request: correction_pb2.UpdateMemoryRequest, call: Call
 ) -> correction_pb2.UpdateMemoryResponse:
     """Change text, type or time of one memory."""
-    kind, _ = number_of(require("memory_id", request.memory_id, AXIS_LENGTH))
-    if kind in (store_pb2.RECORD_KIND_EPISODE, store_pb2.RECORD_KIND_PROCEDURE):
+    named = parse_record(require("memory_id", request.memory_id, AXIS_LENGTH))
+    if named is not None and named[0] in (store_pb2.RECORD_KIND_EPISODE, store_pb2.RECORD_KIND_PROCEDURE):
         raise InvalidField("memory_id", "names what a commit made: commit its session again to change it")
     if request.HasField("content"):
         require("content", request.content, CONTENT_LENGTH)

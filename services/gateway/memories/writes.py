@@ -21,9 +21,9 @@ from remembrancer.store.partition import Applied, Read, fields_at, members_at
 from remembrancer.store.sessions import Session, require_open, session_reads, touch
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
-from services.gateway.recall.retrieval import fragmentation
 from services.gateway.requests.calls import Call
 from services.gateway.search.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
+from services.gateway.shared.fragmentation import fragmentation
 from services.gateway.shared.named_sessions import must_be_open, named, owned, read_owned, refuse_foreign
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record

@@ -14,10 +14,8 @@ from services.gateway.recall.procedures import procedure_of
 from services.gateway.recall.timeline import timeline
 from services.gateway.recall.usage import texts_out
 from services.gateway.search.answer import show_answer
+from services.gateway.shared.memory_record import PREVIEW
 from services.gateway.shared.tokens import TokenCounter
-
-PREVIEW: Final = 500
-"""Code points of a memory that a hit shows."""
 
 _KINDS: Final = {
     store_pb2.RECORD_KIND_OBSERVATION: common_pb2.MEMORY_KIND_OBSERVATION,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.merge import FULL_BUDGET, PREVIEW, echoes, filter_only_roles, in_order, whole_texts
+from remembrancer.model.merge import FULL_BUDGET, echoes, filter_only_roles, in_order, whole_texts
 from remembrancer.v1 import recall_pb2
 from services.gateway.recall.assembly import Texts, hit_of, recall_response
+from services.gateway.shared.memory_record import PREVIEW
 from services.gateway.shared.tokens import TokenCounter
 
 _SAME = (

@@ -31,11 +31,12 @@ from remembrancer.store.sessions import (
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway.recall.assembly import Texts, recall_response
 from services.gateway.recall.plan import exposed, plan_recall
-from services.gateway.recall.retrieval import Look, fragmentation, look, texts_for
+from services.gateway.recall.retrieval import Look, look, texts_for
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import QUERY_LENGTH, TOP_K_MAX, share, whole_number
 from services.gateway.search.searcher import Found, Question
+from services.gateway.shared.fragmentation import fragmentation
 from services.gateway.shared.named_sessions import must_take_retrieval, named, owned, read_owned, refuse_foreign
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.replay import RECALLS_MS, RequestMemory, Seen

@@ -11,7 +11,6 @@ from remembrancer.model.speakers import candidates
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read, fields_at
-from remembrancer.v1 import common_pb2
 from services.gateway.recall.assembly import Texts
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.replay import RequestMemory, Seen
@@ -58,15 +57,3 @@ async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPla
         {n: record for n, record in decode.records(ns, records).items() if not record.suppressed},
         {n: decode.learned(raw) for n, raw in zip(ns, learned, strict=True)},
     )
-
-
-async def fragmentation(parts: Parts, scope: str, ever_written: bool) -> list[common_pb2.Warning]:
-    """Return a warning when a new scope looks like an existing one."""
-    alike = [] if ever_written else await parts.store.alike(scope)
-    return [
-        common_pb2.Warning(
-            code=common_pb2.WARNING_CODE_SCOPE_FRAGMENTATION,
-            message=f"the scope is new; {other} exists and differs only by case or by - and _",
-        )
-        for other in alike[:1]
-    ]

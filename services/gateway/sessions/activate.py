@@ -23,11 +23,12 @@ from remembrancer.store.sessions import enter_retrieval, new_retrieval, open_ses
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway.recall.assembly import Texts, recall_response
 from services.gateway.recall.plan import exposed, plan_recall
-from services.gateway.recall.retrieval import Look, fragmentation, look, texts_for
+from services.gateway.recall.retrieval import Look, look, texts_for
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import TEXT_LENGTH, TOP_K_MAX, whole_number
 from services.gateway.search.searcher import Found, Question
+from services.gateway.shared.fragmentation import fragmentation
 from services.gateway.shared.named_sessions import gone_sessions, sample_of_sessions
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen

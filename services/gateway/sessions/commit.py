@@ -12,13 +12,13 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState
 from remembrancer.v1 import common_pb2, session_pb2
-from services.gateway.recall.procedures import check_procedure_input
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import TEXT_LENGTH
 from services.gateway.search.encoding import Encoded, EncodedTexts
 from services.gateway.sessions.commit_change import Closing
 from services.gateway.sessions.commit_read import read_before
+from services.gateway.sessions.procedure_input import check_procedure_input
 from services.gateway.sessions.uncovered import refuse_uncovered
 from services.gateway.shared.named_sessions import named, refuse_foreign
 from services.gateway.shared.parts import Parts

@@ -17,9 +17,9 @@ from remembrancer.store.reader import FeedOp
 from remembrancer.store.sessions import PUBLIC_STATE, Retention, StoredState, end_session
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, session_pb2
-from services.gateway.recall.procedures import procedure_body, searched_text
 from services.gateway.search.encoding import Encoded
 from services.gateway.sessions.commit_read import Before
+from services.gateway.sessions.procedure_input import procedure_body, searched_text
 from services.gateway.shared.put_record import put_record
 
 

@@ -8,6 +8,9 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.ids import record_id
 from remembrancer.v1 import common_pb2, record_pb2
 
+PREVIEW: Final = 500
+"""Code points of a memory that hits and lists show."""
+
 KINDS: Final = {
     store_pb2.RECORD_KIND_OBSERVATION: common_pb2.MEMORY_KIND_OBSERVATION,
     store_pb2.RECORD_KIND_TURN: common_pb2.MEMORY_KIND_TURN,

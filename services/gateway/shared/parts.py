@@ -1,4 +1,4 @@
-"""What every call of the gateway works with; built once, in `main`."""
+"""What every call of the gateway works with; built once, in `process.py`."""
 
 from __future__ import annotations
 

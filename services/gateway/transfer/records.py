@@ -10,11 +10,11 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.axes import NAMES
 from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import InvalidField
+from remembrancer.model.ids import parse_record
 from remembrancer.model.scope import AXIS_LENGTH, SCOPE_LENGTH
 from remembrancer.model.text import bounded, require
 from remembrancer.store import decode
 from remembrancer.v1 import common_pb2, transfer_pb2
-from services.gateway.memories.selecting import number_of
 from services.gateway.requests import enums
 from services.gateway.requests.limits import CONTENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from services.gateway.shared.memory_record import memory_record
@@ -44,9 +44,10 @@ def outgoing(
 def incoming(given: transfer_pb2.TransferRecord, field: str) -> tuple[int, store_pb2.Record, store_pb2.TransferDetails]:
     """Return (N, record, details) of an imported record. Errors: InvalidField under `field`."""
     memory = given.memory
-    kind, n = number_of(memory.memory_id)
-    if not n:
+    parsed = parse_record(memory.memory_id)
+    if parsed is None:
         raise InvalidField(f"{field}.memory.memory_id", "is not an id")
+    kind, n = parsed
     try:
         details = store_pb2.TransferDetails.FromString(given.details)
     except DecodeError:

@@ -8,6 +8,18 @@ from tests.unit.packaging.imports import ROOT, imports
 
 PROCESSES = ("services.gateway", "workers.active", "workers.deep", "workers.encoder")
 
+GATEWAY = "services.gateway"
+BELOW: dict[str, set[str]] = {
+    "requests": set(),
+    "search": {"requests"},
+    "shared": {"requests", "search"},
+    "recall": {"requests", "search", "shared"},
+    "memories": {"requests", "search", "shared"},
+    "transfer": {"requests", "search", "shared"},
+    "sessions": {"requests", "search", "shared", "recall"},
+}
+"""The gateway's packages, and which of them each may import."""
+
 
 def importing(package: str, *forbidden: str) -> list[str]:
     """Return where a package imports something forbidden."""
@@ -37,6 +49,27 @@ def test_the_gateway_imports_nothing_of_the_workers_nor_they_of_it() -> None:
     assert importing("services", "workers") == []
     assert importing("workers", "services") == []
     assert importing("workers.index", *PROCESSES) == []
+
+
+def test_the_gateway_keeps_its_calls_in_these_packages() -> None:
+    folder = ROOT / GATEWAY.replace(".", "/")
+    assert {path.parent.name for path in folder.glob("*/__init__.py")} == set(BELOW)
+    composed = {"__init__", "__main__", "main", "process", "servicers", "settings"}
+    assert {path.stem for path in folder.glob("*.py")} == composed
+
+
+@pytest.mark.parametrize("package", BELOW)
+def test_the_gateways_packages_depend_on_each_other_in_one_direction(package: str) -> None:
+    folder = ROOT / GATEWAY.replace(".", "/")
+    modules = {path.stem for path in folder.iterdir() if path.stem != package}
+    others = sorted(modules - BELOW[package])
+    assert importing(f"{GATEWAY}.{package}", *(f"{GATEWAY}.{other}" for other in others)) == []
+
+
+def test_forgetting_is_known_to_nothing_else_of_the_memories() -> None:
+    inside = f"{GATEWAY}.memories"
+    found = importing(inside, f"{inside}.forgetting")
+    assert [line for line in found if "/forgetting/" not in line] == []
 
 
 def test_rules_know_neither_grpc_nor_redis_nor_the_layers_above() -> None:

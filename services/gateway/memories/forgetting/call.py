@@ -20,8 +20,7 @@ from remembrancer.store.partition import Applied, fields_at
 from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
 from services.gateway.memories.forgetting.records import CHUNK, bounds_of, erase_copies, erase_records, progress
-from services.gateway.memories.selecting import check_selection, check_view
-from services.gateway.memories.update import find
+from services.gateway.memories.selecting import check_selection, check_view, find
 from services.gateway.requests.calls import Call
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
