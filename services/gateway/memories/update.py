@@ -21,9 +21,9 @@ from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import CONTENT_LENGTH
 from services.gateway.search.encoding import EncodedTexts
 from services.gateway.shared.equal_texts import delist, set_list
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once, tries
 
 UPDATE: Final = "UpdateMemory"
@@ -48,10 +48,10 @@ async def update_memory(
     scope = parse_scope(request.scope)
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys.of(scope.path)
-    memory = RequestMemory.of(keys, call.caller, UPDATE, request, request.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, UPDATE, request, request.request_id, WRITES_MS)
     encoded: EncodedTexts | None = None
     async for _ in tries(ATTEMPTS):
-        first = await memory.first(parts.store)
+        first = await idempotency.read_first(parts.store)
         if first is not None:
             return _updated(request.memory_id, store_pb2.UpdatePlan.FromString(first.answer))
         stored = await find(parts, keys, request.memory_id, view)
@@ -75,11 +75,11 @@ async def update_memory(
         elif plan.changed:
             change.write("HSET", keys.records, stored.n, record.SerializeToString())
             change.announce(FeedOp.RECORD, stored.n)
-        memory.remember(change, plan)
-        match await apply_once(parts, change, memory):
+        idempotency.remember(change, plan)
+        match await apply_once(parts, change, idempotency):
             case Applied():
                 return _updated(request.memory_id, plan)
-            case Seen(answer):
+            case FirstAnswer(answer):
                 return _updated(request.memory_id, store_pb2.UpdatePlan.FromString(answer))
     raise Conflict("the memory was changed too often meanwhile; try again")
 
@@ -93,9 +93,9 @@ async def restore_memory(
     scope = parse_scope(request.scope)
     view = check_view(request.axes, request.any_axis, scope, parts.operating_context.projects)
     keys = PartitionKeys.of(scope.path)
-    memory = RequestMemory.of(keys, call.caller, RESTORE, request, request.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, RESTORE, request, request.request_id, WRITES_MS)
     async for _ in tries(ATTEMPTS):
-        first = await memory.first(parts.store)
+        first = await idempotency.read_first(parts.store)
         if first is not None:
             return _restored(request.memory_id, store_pb2.UpdatePlan.FromString(first.answer))
         stored = await find(parts, keys, request.memory_id, view, hidden=True)
@@ -109,11 +109,11 @@ async def restore_memory(
         if plan.changed:
             change.write("HSET", keys.records, stored.n, record.SerializeToString())
             change.announce(FeedOp.RECORD, stored.n)
-        memory.remember(change, plan)
-        match await apply_once(parts, change, memory):
+        idempotency.remember(change, plan)
+        match await apply_once(parts, change, idempotency):
             case Applied():
                 return _restored(request.memory_id, plan)
-            case Seen(answer):
+            case FirstAnswer(answer):
                 return _restored(request.memory_id, store_pb2.UpdatePlan.FromString(answer))
     raise Conflict("the memory was changed too often meanwhile; try again")
 

@@ -24,10 +24,10 @@ from remembrancer.v1 import common_pb2, memory_pb2
 from services.gateway.requests.calls import Call
 from services.gateway.search.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
 from services.gateway.shared.fragmentation import fragmentation
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import must_be_open, named, owned, read_owned, refuse_foreign
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once, tries
 
 ATTEMPTS: Final = 16
@@ -77,7 +77,7 @@ class Batch:
 
 
 @dataclass(slots=True)
-class _State:
+class _WriteState:
     now_ms: int
     ever_written: bool
     session: Session | None
@@ -113,11 +113,11 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
     if ref is not None:
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
     drafts = batch.drafts(await _session_axes(parts, ref, call))
-    memory = RequestMemory.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
     pause = keys.pause(call.caller, batch.session_key)
     encoded: EncodedTexts | None = None
     async for _ in tries(ATTEMPTS):
-        state = await _read(parts, keys, ref, drafts, call, memory, pause)
+        state = await _read_state(parts, keys, ref, drafts, call, idempotency, pause)
         if state.first is not None:
             return _results(state.first, state.first_base)
         if state.session is not None:
@@ -134,11 +134,11 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
         change, plan = _change(parts, keys, drafts, state, encoded, sets)
         change.require_count("pause", pause, "EXISTS", 0)
         plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
-        memory.remember(change, plan)
-        match await apply_once(parts, change, memory):
+        idempotency.remember(change, plan)
+        match await apply_once(parts, change, idempotency):
             case Applied(_, base):
                 return _results(plan, base)
-            case Seen(answer, base):
+            case FirstAnswer(answer, base):
                 return _results(store_pb2.WritePlan.FromString(answer), base)
     raise Conflict("equal memories were written too often meanwhile; try again")
 
@@ -150,26 +150,26 @@ async def _session_axes(parts: Parts, ref: SessionRef | None, call: Call) -> com
     return (await read_owned(parts.store, ref, call.caller, parts.retention)).info.axes
 
 
-async def _read(
+async def _read_state(
     parts: Parts,
     keys: PartitionKeys,
     ref: SessionRef | None,
     drafts: Sequence[Draft],
     call: Call,
-    memory: RequestMemory,
+    idempotency: Idempotency,
     pause: str,
-) -> _State:
+) -> _WriteState:
     digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
     reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause), ("HMGET", keys.duplicates, *digests)]
     reads += [session_reads(ref)] if ref is not None else []
-    snapshot = await parts.store.read(*reads, *memory.reads())
+    snapshot = await parts.store.read(*reads, *idempotency.reads())
     n, paused, lists, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
     raw = dict(zip(digests, lists, strict=True))
-    state = _State(snapshot.now_ms, int(n or 0) > 0, session, bool(paused), raw)
-    seen = memory.seen(rest)
-    if seen is not None:
-        state.first, state.first_base = store_pb2.WritePlan.FromString(seen.answer), seen.base
+    state = _WriteState(snapshot.now_ms, int(n or 0) > 0, session, bool(paused), raw)
+    first = idempotency.first(rest)
+    if first is not None:
+        state.first, state.first_base = store_pb2.WritePlan.FromString(first.answer), first.base
         return state
     ns = sorted({number for value in raw.values() for number in _numbers(value)})
     if not ns:
@@ -180,7 +180,7 @@ async def _read(
     return state
 
 
-async def _encode(parts: Parts, drafts: Sequence[Draft], state: _State, call: Call) -> EncodedTexts:
+async def _encode(parts: Parts, drafts: Sequence[Draft], state: _WriteState, call: Call) -> EncodedTexts:
     """Encode all drafts that have no equal; the others keep an empty place, so that places match."""
     wanted = [i for i, draft in enumerate(drafts) if _equal(draft, state) is None]
     encoded = await parts.encoder.encode(
@@ -198,7 +198,7 @@ def _change(
     parts: Parts,
     keys: PartitionKeys,
     drafts: Sequence[Draft],
-    state: _State,
+    state: _WriteState,
     encoded: EncodedTexts,
     sets: VectorSets,
 ) -> tuple[Change, store_pb2.WritePlan]:
@@ -238,7 +238,7 @@ def _change(
 
 
 def _put(
-    change: Change, draft: Draft, text: Encoded, model_id: str, state: _State, sets: VectorSets
+    change: Change, draft: Draft, text: Encoded, model_id: str, state: _WriteState, sets: VectorSets
 ) -> store_pb2.PlannedWrite:
     keys, n = change.keys, change.allocate()
     record = _dated(draft.record, state)
@@ -251,7 +251,7 @@ def _put(
     return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=text.vectors is not None)
 
 
-def _dated(draft: store_pb2.Record, state: _State) -> store_pb2.Record:
+def _dated(draft: store_pb2.Record, state: _WriteState) -> store_pb2.Record:
     """Return the record as it is stored: with its arrival, and credited to the session."""
     record = store_pb2.Record()
     record.CopyFrom(draft)
@@ -264,7 +264,7 @@ def _dated(draft: store_pb2.Record, state: _State) -> store_pb2.Record:
     return record
 
 
-def _equal(draft: Draft, state: _State) -> int | None:
+def _equal(draft: Draft, state: _WriteState) -> int | None:
     for n in _numbers(state.raw.get(draft.duplicate)):
         stored = state.stored.get(n)
         if stored is not None and draft.equals(stored):

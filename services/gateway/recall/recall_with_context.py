@@ -7,30 +7,22 @@ from dataclasses import replace
 from typing import Any, Final
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.merge import Exclusion, threshold
 from remembrancer.model.text import bounded, counted, is_blank, require
-from remembrancer.store.sessions import new_retrieval
+from remembrancer.store.keys import PartitionKeys
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway.recall.advisory import degraded_advisory
 from services.gateway.recall.assembly import Texts
+from services.gateway.recall.checks import check_recall
 from services.gateway.recall.context_assembly import context_response
-from services.gateway.recall.plan import exposed
-from services.gateway.recall.recall import (
-    Opening,
-    answer_into,
-    check,
-    count_recall,
-    enter,
-    open_recall,
-    plan_of,
-    question,
-)
-from services.gateway.recall.retrieval import texts_for
+from services.gateway.recall.ledger import count_recall, enter
+from services.gateway.recall.recall_state import plan_answer, question, read_recall_state
+from services.gateway.recall.retrieval import ledger_entry, plan_retrieval, texts_for
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import NAME_LENGTH, TOP_K_MAX, whole_number
 from services.gateway.search.context_search import Wanted, search_in_context
+from services.gateway.shared.idempotency import RECALLS_MS, Idempotency
 from services.gateway.shared.parts import Parts
 
 RPC: Final = "RecallWithContext"
@@ -45,47 +37,40 @@ Response = recall_pb2.RecallWithContextResponse
 async def recall_with_context(parts: Parts, request: Request, call: Call) -> Response:
     """Answer a RecallWithContext; its retrieval is in the ledger before this returns."""
     limit = whole_number("limit", request.limit if request.HasField("limit") else None, LIMIT, 0, TOP_K_MAX)
-    plain = _as_recall(request)
-    checked = check(plain, blank=True)
+    checked = check_recall(_as_recall(request), blank=True)
     _check_entries(request.external_context)
-    recent = is_blank(request.query)
-    opening = await open_recall(parts, plain, checked, call, RPC, request)
-    if opening.first is not None:
-        return await _again(parts, request, opening, opening.first)
+    recent, keys = is_blank(request.query), checked.keys
+    idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, RECALLS_MS)
+    origin = session_pb2.RETRIEVAL_ORIGIN_RECALL_WITH_CONTEXT
+    state = await read_recall_state(parts, checked, idempotency, call, origin)
+    if state.first is not None:
+        return await _again(parts, request, keys, state.first)
     wanted = Wanted(
         limit,
         threshold(checked.floor, relax=request.relax_gate),
         checked.floor,
         Exclusion(request.external_context),
     )
-    asked = replace(question(plain, checked, opening), recent=recent)
+    asked = replace(question(state), recent=recent)
     answer = await search_in_context(parts.searcher, asked, wanted, call.seconds_left)
-    retrieval = new_retrieval(opening.keys.partition, opening.ref)
     plan = store_pb2.ContextPlan(
-        recall=await plan_of(parts, plain, checked, opening, answer.found, retrieval),
-        gate_fallback=answer.gate_fallback,
+        recall=await plan_retrieval(parts, state.retrieval, answer.found), gate_fallback=answer.gate_fallback
     )
     plan.recall.tokens_in += parts.tokens.count(entry.content for entry in request.external_context)
-    if limit and not recent:
-        answer_into(plan.recall, parts, plain, checked, opening, answer.found, call)
+    if limit and not recent and checked.wants_answer:
+        plan.recall.answer.CopyFrom(plan_answer(parts, state, answer.found, call))
     if answer.degraded:
-        plan.degraded_advisory = await degraded_advisory(parts, opening.keys, call.caller, request.session_key)
-    entry = store_pb2.Retrieval(
-        caller=call.caller,
-        origin=session_pb2.RETRIEVAL_ORIGIN_RECALL_WITH_CONTEXT,
-        at=from_ms(opening.seen.now_ms),
-        exposed=exposed(plan.recall, answer.found.records),
-    )
-    first = await enter(parts, opening, call, checked, retrieval, entry, plan)
+        plan.degraded_advisory = await degraded_advisory(parts, keys, call.caller, request.session_key)
+    first = await enter(parts, state, ledger_entry(state.retrieval, plan.recall, answer.found), plan)
     if first is not None:
-        return await _again(parts, request, opening, first)
-    count_recall(parts, opening.keys, call, request.session_key, answer.found)
+        return await _again(parts, request, keys, first)
+    count_recall(parts, state, answer.found)
     return context_response(plan, Texts(answer.found.records, answer.found.learned), request, parts.tokens)
 
 
-async def _again(parts: Parts, request: Request, opening: Opening, first: bytes) -> Response:
+async def _again(parts: Parts, request: Request, keys: PartitionKeys, first: bytes) -> Response:
     plan = store_pb2.ContextPlan.FromString(first)
-    return context_response(plan, await texts_for(parts, opening.keys, plan.recall), request, parts.tokens)
+    return context_response(plan, await texts_for(parts, keys, plan.recall), request, parts.tokens)
 
 
 def _as_recall(request: Request) -> recall_pb2.RecallRequest:

@@ -13,9 +13,9 @@ from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState, end_session, require_open, session_reads
 from remembrancer.v1 import session_pb2
 from services.gateway.requests.calls import Call
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import must_be_open, named, owned, refuse_foreign
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once, tries
 
 RPC: Final = "AbandonSession"
@@ -31,23 +31,23 @@ async def abandon_session(
     keys = PartitionKeys.of(scope.path)
     ref = named(request.session_id, required=True)
     await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
-    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     async for _ in tries(ATTEMPTS):
-        snapshot = await parts.store.read(session_reads(ref), *memory.reads())
+        snapshot = await parts.store.read(session_reads(ref), *idempotency.reads())
         raw, *rest = snapshot.answers
         session = owned(ref, raw, snapshot.now_ms, call.caller, parts.retention)
-        seen = memory.seen(rest)
-        if seen is not None:
-            return session_pb2.AbandonSessionResponse.FromString(seen.answer)
+        first = idempotency.first(rest)
+        if first is not None:
+            return session_pb2.AbandonSessionResponse.FromString(first.answer)
         must_be_open(session)
         change = Change(keys)
         require_open(change, ref, parts.retention)
         end_session(change, session, StoredState.ABANDONED, parts.retention)
         response = session_pb2.AbandonSessionResponse(session_id=session.id, state=session_pb2.SESSION_STATE_ABANDONED)
-        memory.remember(change, response)
-        match await apply_once(parts, change, memory):
+        idempotency.remember(change, response)
+        match await apply_once(parts, change, idempotency):
             case Applied():
                 return response
-            case Seen(answer):
+            case FirstAnswer(answer):
                 return session_pb2.AbandonSessionResponse.FromString(answer)
     raise Conflict("the session changed too often meanwhile; try again")

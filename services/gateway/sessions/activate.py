@@ -9,7 +9,6 @@ from typing import Any, Final
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes, for_read
-from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import EncoderUnavailable, InvalidField
 from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.model.ids import SessionRef, is_continuity, new_continuity, new_token
@@ -22,16 +21,21 @@ from remembrancer.store.partition import Read
 from remembrancer.store.sessions import enter_retrieval, new_retrieval, open_session, touch
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway.recall.assembly import Texts, recall_response
-from services.gateway.recall.plan import exposed, plan_recall
-from services.gateway.recall.retrieval import Look, look, texts_for
+from services.gateway.recall.retrieval import (
+    PartitionState,
+    Retrieval,
+    ledger_entry,
+    plan_retrieval,
+    read_partition_state,
+    texts_for,
+)
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import TEXT_LENGTH, TOP_K_MAX, whole_number
 from services.gateway.search.searcher import Found, Question
-from services.gateway.shared.fragmentation import fragmentation
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import gone_sessions, sample_of_sessions
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once
 
 RPC: Final = "Activate"
@@ -53,51 +57,44 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     """Open a session; its first retrieval is in the ledger before this returns."""
     checked = _check(request)
     keys = PartitionKeys.of(checked.scope.path)
-    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     reads = [*_continuity_reads(keys, request), sample_of_sessions(keys, call.caller)]
-    seen = await look(parts, keys, checked.query, memory, reads)
-    if seen.seen is not None:
-        return await _again(parts, keys, seen.seen.answer)
-    continuity = _continuity(request, seen.extra, call.caller)
+    state = await read_partition_state(parts, keys, checked.query, idempotency, reads)
+    if state.first is not None:
+        return await _again(parts, keys, state.first.answer)
+    continuity = _continuity(request, state.extra, call.caller)
     # For the whole session: what it reads, what it writes, and the episode that it leaves.
     axes, project, warnings = resolve_auto(checked.axes, parts.operating_context.projects)
     checked = replace(checked, axes=axes)
-    gone = await gone_sessions(parts.store, keys, seen.extra[-1], seen.now_ms, parts.retention)
+    gone = await gone_sessions(parts.store, keys, state.extra[-1], state.now_ms, parts.retention)
     found = await parts.searcher.search(
-        _question(checked, keys, seen), min(call.seconds_left, SEARCH_SECONDS), may_fail=True
+        _question(checked, keys, state), min(call.seconds_left, SEARCH_SECONDS), may_fail=True
     )
     session = SessionRef(keys.partition, new_token())
-    retrieval = new_retrieval(keys.partition, session)
-    plan = _session_plan(session, continuity, request, seen, found)
-    plan.recall.CopyFrom(
-        plan_recall(
-            str(retrieval),
-            found,
-            from_ms(seen.now_ms),
-            warnings + await fragmentation(parts, checked.scope.path, seen.ever_written),
-        )
-    )
-    plan.recall.mode = recall_pb2.RECALL_MODE_ACTIVE
-    plan.recall.scope_known = seen.ever_written
-    plan.recall.evidence_mode = request.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
-    plan.recall.tokens_in = parts.tokens.count([checked.query, *texts_of(checked.context)])
-    if project is not None:
-        plan.recall.resolved_project_id = project
-    change = Change(keys)
-    open_session(change, session, _info(request, checked, call, continuity, seen), checked.context)
-    if gone:
-        change.write("ZREM", keys.sessions_of(call.caller), *gone)
-    entry = store_pb2.Retrieval(
+    retrieval = Retrieval(
+        ref=new_retrieval(keys.partition, session),
         caller=call.caller,
         origin=session_pb2.RETRIEVAL_ORIGIN_ACTIVATE,
-        at=from_ms(seen.now_ms),
-        exposed=exposed(plan.recall, found.records),
+        scope=checked.scope.path,
+        partition=state,
+        texts=[checked.query, *texts_of(checked.context)],
+        as_of=state.at,
+        mode=recall_pb2.RECALL_MODE_ACTIVE,
+        evidence=request.evidence,
+        project=project,
+        warnings=warnings,
     )
-    enter_retrieval(change, retrieval, entry, parts.retention)
+    plan = _session_plan(session, continuity, request, state, found)
+    plan.recall.CopyFrom(await plan_retrieval(parts, retrieval, found))
+    change = Change(keys)
+    open_session(change, session, _info(request, checked, call, continuity, state), checked.context)
+    if gone:
+        change.write("ZREM", keys.sessions_of(call.caller), *gone)
+    enter_retrieval(change, retrieval.ref, ledger_entry(retrieval, plan.recall, found), parts.retention)
     touch(change, session, call.caller, parts.retention)
-    memory.remember(change, plan)
-    outcome = await apply_once(parts, change, memory)
-    if isinstance(outcome, Seen):
+    idempotency.remember(change, plan)
+    outcome = await apply_once(parts, change, idempotency)
+    if isinstance(outcome, FirstAnswer):
         return await _again(parts, keys, outcome.answer)
     return _response(plan, Texts(found.records, found.learned), parts)
 
@@ -132,15 +129,15 @@ def _continuity(request: session_pb2.ActivateRequest, found: list[Any], caller: 
     return request.continuity_id
 
 
-def _question(checked: _Checked, keys: PartitionKeys, seen: Look) -> Question:
+def _question(checked: _Checked, keys: PartitionKeys, state: PartitionState) -> Question:
     return Question(
         partition=keys.partition,
-        head=seen.head,
+        head=state.head,
         query=checked.query,
-        speakers=seen.speakers,
+        speakers=state.speakers,
         context=checked.context,
         filter=tier_pb2.Filter(axes=for_read(common_pb2.Axes(), checked.axes, ())),
-        as_of=from_ms(seen.now_ms),
+        as_of=state.at,
         tiers=(common_pb2.TIER_ACTIVE,),
         top_k=checked.top_k,
         floor=RELEVANCE_FLOOR,
@@ -148,12 +145,12 @@ def _question(checked: _Checked, keys: PartitionKeys, seen: Look) -> Question:
 
 
 def _session_plan(
-    session: SessionRef, continuity: str, request: session_pb2.ActivateRequest, seen: Look, found: Found
+    session: SessionRef, continuity: str, request: session_pb2.ActivateRequest, state: PartitionState, found: Found
 ) -> store_pb2.ActivatePlan:
     # Without the active tier's word, a scope that was written to counts as holding something.
     error = found.errors.get(common_pb2.TIER_ACTIVE)
     unheard = error is not None and not isinstance(error, EncoderUnavailable)
-    any_live = seen.ever_written if unheard else found.any_live
+    any_live = state.ever_written if unheard else found.any_live
     return store_pb2.ActivatePlan(
         session_id=str(session),
         continuity_id=continuity,
@@ -167,7 +164,7 @@ def _session_plan(
 
 
 def _info(
-    request: session_pb2.ActivateRequest, checked: _Checked, call: Call, continuity: str, seen: Look
+    request: session_pb2.ActivateRequest, checked: _Checked, call: Call, continuity: str, state: PartitionState
 ) -> store_pb2.SessionInfo:
     return store_pb2.SessionInfo(
         caller=call.caller,
@@ -176,7 +173,7 @@ def _info(
         initial_goal=request.initial_goal,
         axes=checked.axes,
         continuity_id=continuity,
-        opened_at=from_ms(seen.now_ms),
+        opened_at=state.at,
     )
 
 

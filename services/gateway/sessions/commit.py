@@ -17,12 +17,12 @@ from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import TEXT_LENGTH
 from services.gateway.search.encoding import Encoded, EncodedTexts
 from services.gateway.sessions.commit_change import Closing
-from services.gateway.sessions.commit_read import read_before
+from services.gateway.sessions.commit_state import read_commit_state
 from services.gateway.sessions.procedure_input import check_procedure_input
 from services.gateway.sessions.uncovered import refuse_uncovered
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import named, refuse_foreign
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once, tries
 
 RPC: Final = "Commit"
@@ -42,20 +42,20 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
     keys = PartitionKeys.of(scope.path)
     ref = named(request.session_id, required=True)
     await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
-    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     encoded = _Texts(parts, call)
     async for _ in tries(ATTEMPTS):
-        before = await read_before(parts, keys, ref, call.caller, memory, request.session_key)
-        if isinstance(before, Seen):
-            return _again(before)
-        if before.session.state is StoredState.ABANDONED:
-            raise SessionEnded(before.session.id, "abandoned")
-        if before.session.state is StoredState.OPEN and before.uncovered:
-            await refuse_uncovered(parts, keys, before.session)
+        state = await read_commit_state(parts, keys, ref, call.caller, idempotency, request.session_key)
+        if isinstance(state, FirstAnswer):
+            return _again(state)
+        if state.session.state is StoredState.ABANDONED:
+            raise SessionEnded(state.session.id, "abandoned")
+        if state.session.state is StoredState.OPEN and state.uncovered:
+            await refuse_uncovered(parts, keys, state.session)
             continue
-        closing = Closing(request, context, before)
+        closing = Closing(request, context, state)
         texts = await encoded.of(closing.texts())
-        if closing.texts() and (not before.ever_written or not encoded.model_id):
+        if closing.texts() and (not state.ever_written or not encoded.model_id):
             await parts.store.register(
                 keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension
             )
@@ -65,11 +65,11 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
             else await parts.store.vector_sets(keys)
         )
         change, plan = closing.change(keys, parts.retention, texts, encoded.model_id, sets)
-        memory.remember(change, plan)
-        match await apply_once(parts, change, memory):
+        idempotency.remember(change, plan)
+        match await apply_once(parts, change, idempotency):
             case Applied(_, base):
                 return _response(plan, base)
-            case Seen() as first:
+            case FirstAnswer() as first:
                 return _again(first)
     raise Conflict("the session changed too often meanwhile; try again")
 
@@ -135,8 +135,8 @@ class _Outcomes:
         return [common_pb2.OUTCOME_SUCCESS, common_pb2.OUTCOME_PARTIAL, common_pb2.OUTCOME_FAILURE]
 
 
-def _again(seen: Seen) -> session_pb2.CommitResponse:
-    return _response(store_pb2.CommitPlan.FromString(seen.answer), seen.base)
+def _again(first: FirstAnswer) -> session_pb2.CommitResponse:
+    return _response(store_pb2.CommitPlan.FromString(first.answer), first.base)
 
 
 def _response(plan: store_pb2.CommitPlan, base: int) -> session_pb2.CommitResponse:

@@ -18,7 +18,7 @@ from remembrancer.store.sessions import PUBLIC_STATE, Retention, StoredState, en
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, session_pb2
 from services.gateway.search.encoding import Encoded
-from services.gateway.sessions.commit_read import Before
+from services.gateway.sessions.commit_state import CommitState
 from services.gateway.sessions.procedure_input import procedure_body, searched_text
 from services.gateway.shared.put_record import put_record
 
@@ -26,13 +26,13 @@ from services.gateway.shared.put_record import put_record
 class Closing:
     """Decides one commit on the state that was read."""
 
-    def __init__(self, request: session_pb2.CommitRequest, context: dict[str, Any] | None, before: Before) -> None:
+    def __init__(self, request: session_pb2.CommitRequest, context: dict[str, Any] | None, state: CommitState) -> None:
         """Take the checked request, the procedure's own context (None = the session's), and the state."""
         self._request = request
-        self._before = before
-        self._session = before.session
-        self._covered = not before.uncovered
-        self._context = before.session.context if context is None else context
+        self._state = state
+        self._session = state.session
+        self._covered = not state.uncovered
+        self._context = state.session.context if context is None else context
         kept = [entry for entry in request.trajectory if not narrates(entry)]
         self._left_out = len(request.trajectory) - len(kept)
         self._outcome = store_pb2.SessionOutcome(
@@ -42,7 +42,7 @@ class Closing:
             verification=request.verification if request.HasField("verification") else None,
             trajectory=kept,
         )
-        forms = self._covered and not before.paused
+        forms = self._covered and not state.paused
         self._episode = self._renewed_episode() if forms else None
         self._procedure = self._renewed_procedure() if forms and request.HasField("procedure") else None
 
@@ -91,9 +91,9 @@ class Closing:
         change.require_same("session outcome", key, "outcome", session.raw["outcome"])
         if session.state is StoredState.OPEN:
             change.require_recent("session age", key, "active", retention.idle_ms)
-        change.require_count("uncovered retrievals", keys.uncovered(ledger), "ZCARD", self._before.uncovered)
-        change.require_count("written records", keys.written(ledger), "LLEN", len(self._before.members))
-        change.require_count("used procedures", keys.used_procedures(ledger), "SCARD", len(self._before.used))
+        change.require_count("uncovered retrievals", keys.uncovered(ledger), "ZCARD", self._state.uncovered)
+        change.require_count("written records", keys.written(ledger), "LLEN", len(self._state.members))
+        change.require_count("used procedures", keys.used_procedures(ledger), "SCARD", len(self._state.used))
 
     def _put(
         self,
@@ -108,12 +108,12 @@ class Closing:
     ) -> None:
         """Write a record, if there is one to write, and note in the plan which one the session has."""
         if record is None:
-            if n and self._before.records[n] is not None:
+            if n and self._state.records[n] is not None:
                 planned.n = n
             return
         target: int | Allocated = change.allocate()
-        if n and self._before.records[n] is not None:
-            change.require_same("record", change.keys.records, str(n), self._before.records[n])
+        if n and self._state.records[n] is not None:
+            change.require_same("record", change.keys.records, str(n), self._state.records[n])
             target = n
         text = texts[record.content]
         put_record(change, target, record, text, model_id, sets)
@@ -137,14 +137,14 @@ class Closing:
         if (body.outcome, body.outcome_summary) == (ending.outcome, ending.outcome_summary):
             return
         body.outcome, body.outcome_summary = ending.outcome, ending.outcome_summary
-        change.require_same("record", change.keys.records, str(n), self._before.records[n])
+        change.require_same("record", change.keys.records, str(n), self._state.records[n])
         change.write("HSET", change.keys.records, str(n), record.SerializeToString())
         change.announce(FeedOp.RECORD, n)
 
     def _settle_uses(self, change: Change) -> None:
         """Give the session's outcome to the uses it made of procedures."""
         keys = change.keys
-        for n, raw in self._before.used.items():
+        for n, raw in self._state.used.items():
             learned = decode.learned(raw)
             if learning.settle_uses(learned, self._session.id, self._outcome):
                 change.require_same("learned", keys.learned, str(n), raw)
@@ -156,7 +156,7 @@ class Closing:
         content = f"{self._request.final_goal}\n{self._request.outcome_summary}"
         if not self._session.episode:
             record = self._new(store_pb2.RECORD_KIND_EPISODE)
-            record.members.extend(self._before.members)
+            record.members.extend(self._state.members)
         else:
             stored = self._stored(self._session.episode)
             if stored is None or stored.content == content:
@@ -174,10 +174,10 @@ class Closing:
         return record
 
     def _stored(self, n: int) -> store_pb2.Record | None:
-        return decode.record(self._before.records.get(n))
+        return decode.record(self._state.records.get(n))
 
     def _new(self, kind: store_pb2.RecordKind.ValueType) -> store_pb2.Record:
-        now = from_ms(self._before.now_ms)
+        now = from_ms(self._state.now_ms)
         return store_pb2.Record(
             kind=kind,
             axes=for_write(self._session.info.axes),

@@ -14,10 +14,10 @@ from remembrancer.store.partition import Applied
 from remembrancer.v1 import session_pb2
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import BATCH
-from services.gateway.sessions.feedback_read import Before, read_before
+from services.gateway.sessions.feedback_state import FeedbackState, read_feedback_state
 from services.gateway.sessions.feedback_work import Work, not_found
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once, tries
 
 RPC: Final = "Feedback"
@@ -36,22 +36,22 @@ async def feedback(parts: Parts, request: session_pb2.FeedbackRequest, call: Cal
     if not partitions:
         return _nothing(items, batch)
     keys = PartitionKeys(partitions.pop())
-    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     async for _ in tries(ATTEMPTS):
-        before = await read_before(parts, keys, call.caller, refs, items, memory)
-        if not isinstance(before, Before):
-            return session_pb2.FeedbackResponse.FromString(before)
-        if not before.retrievals:
+        state = await read_feedback_state(parts, keys, call.caller, refs, items, idempotency)
+        if not isinstance(state, FeedbackState):
+            return session_pb2.FeedbackResponse.FromString(state)
+        if not state.retrievals:
             # Nothing is written on behalf of ids that do not exist, not even the memory of the request.
             return _nothing(items, batch)
-        work = Work(before)
+        work = Work(state)
         response = session_pb2.FeedbackResponse(results=_judge(work, refs, items, batch))
         change = work.change(parts.retention, call.caller)
-        memory.remember(change, response)
-        match await apply_once(parts, change, memory):
+        idempotency.remember(change, response)
+        match await apply_once(parts, change, idempotency):
             case Applied():
                 return response
-            case Seen(answer):
+            case FirstAnswer(answer):
                 return session_pb2.FeedbackResponse.FromString(answer)
     raise Conflict("the memories changed too often meanwhile; try again")
 

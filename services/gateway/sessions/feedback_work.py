@@ -14,7 +14,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.reader import FeedOp
 from remembrancer.store.sessions import Retention, StoredState, require_open, touch
 from remembrancer.v1 import common_pb2, session_pb2
-from services.gateway.sessions.feedback_read import Before, Ledgered
+from services.gateway.sessions.feedback_state import FeedbackState, Ledgered
 
 SHOWN: Final = 256
 """Characters of an unknown retrieval's id that are given back."""
@@ -29,9 +29,9 @@ def not_found(item: session_pb2.FeedbackItem) -> session_pb2.FeedbackResult:
 class Work:
     """One feedback call in the making; items are judged one after the other, each on what those before it left."""
 
-    def __init__(self, before: Before) -> None:
+    def __init__(self, state: FeedbackState) -> None:
         """Take what was read."""
-        self._before = before
+        self._state = state
         self._logs: dict[RetrievalRef, store_pb2.FeedbackLog] = {}
         self._learned: dict[int, store_pb2.Learned] = {}
         self._staled: dict[int, store_pb2.Record] = {}
@@ -39,12 +39,12 @@ class Work:
 
     def knows(self, ref: RetrievalRef) -> bool:
         """Return whether there is such a retrieval of the caller's."""
-        return ref in self._before.retrievals
+        return ref in self._state.retrievals
 
     def judge(self, ref: RetrievalRef, item: session_pb2.FeedbackItem, prefix: str) -> session_pb2.FeedbackResult:
         """Judge one item on a known retrieval and take its changes over."""
-        entry = self._before.retrievals[ref]
-        verdict = ledger.judge(entry.retrieval, entry.log, item, self._before.at, self._lookup, prefix)
+        entry = self._state.retrievals[ref]
+        verdict = ledger.judge(entry.retrieval, entry.log, item, self._state.at, self._lookup, prefix)
         applied = session_pb2.AppliedFeedback(unchanged=verdict.unchanged)
         for row in verdict.changes:
             self._learn(ref, row, applied)
@@ -61,21 +61,21 @@ class Work:
 
     def change(self, retention: Retention, caller: str) -> Change:
         """Return everything that was decided as one change."""
-        change = Change(self._before.keys)
+        change = Change(self._state.keys)
         self._write_logs(change)
         self._write_learned(change)
         self._write_staled(change)
         self._write_uses(change, retention)
-        for session in self._before.sessions.values():
+        for session in self._state.sessions.values():
             if session.state is StoredState.OPEN:
                 require_open(change, session.ref, retention)
                 touch(change, session.ref, caller, retention)
         return change
 
     def _write_logs(self, change: Change) -> None:
-        keys = self._before.keys
+        keys = self._state.keys
         for ref, log in self._logs.items():
-            entry, key = self._before.retrievals[ref], keys.ledger(ref.ledger)
+            entry, key = self._state.retrievals[ref], keys.ledger(ref.ledger)
             change.require_same("feedback log", key, f"f:{ref.key}", entry.raw_log)
             change.require_same("retrieval", key, f"r:{ref.key}", entry.raw)
             change.write("HSET", key, f"f:{ref.key}", log.SerializeToString())
@@ -83,9 +83,9 @@ class Work:
                 change.write("ZREM", keys.uncovered(ref.ledger), ref.key)
 
     def _write_learned(self, change: Change) -> None:
-        keys = self._before.keys
+        keys = self._state.keys
         for n, learned in sorted(self._learned.items()):
-            raw, new = self._before.learned.get(n), learned.SerializeToString(deterministic=True)
+            raw, new = self._state.learned.get(n), learned.SerializeToString(deterministic=True)
             if new == (raw or b""):
                 continue
             change.require_present("record", keys.records, str(n))
@@ -94,15 +94,15 @@ class Work:
             change.announce(FeedOp.LEARNED, n)
 
     def _write_staled(self, change: Change) -> None:
-        keys = self._before.keys
+        keys = self._state.keys
         for n, record in sorted(self._staled.items()):
-            change.require_same("record", keys.records, str(n), self._before.records[n])
+            change.require_same("record", keys.records, str(n), self._state.records[n])
             change.write("HSET", keys.records, str(n), record.SerializeToString())
             change.announce(FeedOp.RECORD, n)
 
     def _write_uses(self, change: Change, retention: Retention) -> None:
         for ref, procedures in self._used.items():
-            session = self._before.sessions.get(ref)
+            session = self._state.sessions.get(ref)
             outcome = session.raw["outcome"] if session is not None else None
             change.require_same("session outcome", change.keys.session(ref.ledger), "outcome", outcome)
             key = change.keys.used_procedures(ref.ledger)
@@ -110,11 +110,11 @@ class Work:
             change.write("PEXPIRE", key, retention.idle_ms + retention.kept_ms)
 
     def _lookup(self, n: int) -> store_pb2.Record | None:
-        return self._staled.get(n) or decode.record(self._before.records.get(n))
+        return self._staled.get(n) or decode.record(self._state.records.get(n))
 
     def _learn(self, ref: RetrievalRef, row: ledger.RowChange, applied: session_pb2.AppliedFeedback) -> None:
         n = ledger.number_of(row.target)
-        if n not in self._before.alive:
+        if n not in self._state.alive:
             return  # Forgotten since it was shown: still assessable, but there is nothing left to teach.
         if row.after.WhichOneof("target") == "procedure":
             self._learn_procedure(ref, n, row)
@@ -128,7 +128,7 @@ class Work:
 
     def _learn_procedure(self, ref: RetrievalRef, n: int, row: ledger.RowChange) -> None:
         session_ref = None if ref.stateless else SessionRef(ref.partition, ref.ledger)
-        session = self._before.sessions.get(session_ref) if session_ref is not None else None
+        session = self._state.sessions.get(session_ref) if session_ref is not None else None
         learning.learn_procedure(
             self._learning(n),
             row.before,
@@ -158,7 +158,7 @@ class Work:
     def _relink(
         self, ref: RetrievalRef, entry: Ledgered, log: store_pb2.FeedbackLog, applied: session_pb2.AppliedFeedback
     ) -> None:
-        alive = self._before.alive
+        alive = self._state.alive
         before = learning.used_together(entry.retrieval.exposed, ledger.latest_rows(entry.log))
         after = learning.used_together(entry.retrieval.exposed, ledger.latest_rows(log))
         for (low, high), at in sorted(after.items(), key=lambda pair: pair[0]):
@@ -171,5 +171,5 @@ class Work:
 
     def _learning(self, n: int) -> store_pb2.Learned:
         if n not in self._learned:
-            self._learned[n] = decode.learned(self._before.learned.get(n))
+            self._learned[n] = decode.learned(self._state.learned.get(n))
         return self._learned[n]

@@ -10,8 +10,8 @@ from typing import Final
 from remembrancer.model.errors import Conflict
 from remembrancer.store.change import Change
 from remembrancer.store.partition import Applied, Replayed
+from services.gateway.shared.idempotency import FirstAnswer, Idempotency
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import RequestMemory, Seen
 
 PAUSE: Final = 0.004
 """Seconds; a try waits a random time up to this, times the number of tries before it."""
@@ -25,10 +25,10 @@ async def tries(limit: int) -> AsyncIterator[int]:
         yield attempt
 
 
-async def apply_once(parts: Parts, change: Change, memory: RequestMemory) -> Applied | Seen | None:
+async def apply_once(parts: Parts, change: Change, idempotency: Idempotency) -> Applied | FirstAnswer | None:
     """Apply a change, of which the tiers learn; None when it is to be decided anew, since something changed meanwhile.
 
-    Seen is the first answer, when the same request came in meanwhile. Errors: RequestIdReused, StoreUnavailable,
+    FirstAnswer is the first answer, when the same request came in meanwhile. Errors: RequestIdReused, StoreUnavailable,
     WriteNotDurable.
     """
     match await parts.store.apply(change):
@@ -36,7 +36,7 @@ async def apply_once(parts: Parts, change: Change, memory: RequestMemory) -> App
             parts.warm(change.keys.partition, applied.head)
             return applied
         case Replayed(_, body, answer, base):
-            return memory.again(body, answer, base)
+            return idempotency.checked(body, answer, base)
         case _:
             return None
 

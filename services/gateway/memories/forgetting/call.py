@@ -22,8 +22,8 @@ from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
 from services.gateway.memories.forgetting.records import CHUNK, bounds_of, erase_copies, erase_records, progress
 from services.gateway.memories.selecting import check_selection, check_view, find
 from services.gateway.requests.calls import Call
+from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import WRITES_MS, RequestMemory, Seen
 from services.gateway.shared.retries import apply_once, tries
 
 RPC: Final = "Forget"
@@ -36,19 +36,19 @@ async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call
     """Erase or hide; return when no recall that starts from now on returns any of it."""
     scope, view, selection = _check(request, parts.operating_context.projects)
     keys = PartitionKeys.of(scope.path)
-    memory = RequestMemory.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
-    first = await memory.first(parts.store)
+    idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
+    first = await idempotency.read_first(parts.store)
     if first is not None:
         return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first.answer))
     target = await _target(parts, keys, request, view, selection)
     if request.suppress:
-        return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, memory))
+        return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, idempotency))
     name, change = new_token(), Change(keys)
     await parts.sweeper.begin(keys.partition)
     change.write("HSET", keys.erasures, name, target.SerializeToString())
-    memory.remember(change, store_pb2.ForgetPlan(erasure=name))
-    outcome = await apply_once(parts, change, memory)
-    if isinstance(outcome, Seen):
+    idempotency.remember(change, store_pb2.ForgetPlan(erasure=name))
+    outcome = await apply_once(parts, change, idempotency)
+    if isinstance(outcome, FirstAnswer):
         return await _again(parts, keys, store_pb2.ForgetPlan.FromString(outcome.answer))
     return await _carry_out(parts, keys, name)
 
@@ -128,7 +128,7 @@ async def _suppress(
     keys: PartitionKeys,
     target: store_pb2.Erasure,
     selection: Selection | None,
-    memory: RequestMemory,
+    idempotency: Idempotency,
 ) -> int:
     """Hide record by record in chunks; return how many were hidden."""
     hidden, done, last = 0, target.done, False
@@ -141,11 +141,11 @@ async def _suppress(
             for n, raw in zip(ns, raws, strict=True):
                 count += raw is not None and _hide(change, n, raw, selection)
             if last:
-                memory.remember(change, store_pb2.ForgetPlan(hidden=hidden + count))
+                idempotency.remember(change, store_pb2.ForgetPlan(hidden=hidden + count))
             elif not count:
                 break
-            outcome = await apply_once(parts, change, memory)
-            if isinstance(outcome, Seen):
+            outcome = await apply_once(parts, change, idempotency)
+            if isinstance(outcome, FirstAnswer):
                 return store_pb2.ForgetPlan.FromString(outcome.answer).hidden
             if isinstance(outcome, Applied):
                 break

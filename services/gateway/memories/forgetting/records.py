@@ -25,8 +25,8 @@ from remembrancer.v1 import common_pb2
 from services.gateway.memories.forgetting.copies import scrub_copies
 from services.gateway.memories.forgetting.sessions import scrub_session
 from services.gateway.shared.equal_texts import delist
+from services.gateway.shared.idempotency import WRITES_MS
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import WRITES_MS
 from services.gateway.shared.retries import tries
 
 CHUNK: Final = 100

@@ -1,4 +1,4 @@
-"""Remembered requests: the same request_id with the same body gets the first answer again."""
+"""Idempotency: the same request_id with the same body gets the first answer again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECALLS_MS: Final = 600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FirstAnswer:
     """The first answer: as it was planned, and the sequence number before the change that made it."""
 
     answer: bytes
@@ -26,7 +26,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestMemory:
+class Idempotency:
     """One request as the replay memory knows it; `key` is "" when the caller gave no request_id."""
 
     key: str
@@ -36,33 +36,33 @@ class RequestMemory:
     @classmethod
     def of(
         cls, keys: PartitionKeys, caller: str, rpc: str, request: Message, request_id: str, ttl_ms: int
-    ) -> RequestMemory:
-        """Return the memory of a request; bodies are compared decoded."""
+    ) -> Idempotency:
+        """Return the idempotency of a request; bodies are compared decoded."""
         if not request_id:
             return cls("", b"", ttl_ms)
         body = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
         return cls(keys.replay(caller, rpc, request_id), body, ttl_ms)
 
     def reads(self) -> list[Read]:
-        """Return what must be read to know whether the request was seen: no or one command."""
+        """Return what must be read to know whether the request came in before: no or one command."""
         return [("HMGET", self.key, "body", "answer", "base")] if self.key else []
 
-    async def first(self, store: PartitionStore) -> Seen | None:
+    async def read_first(self, store: PartitionStore) -> FirstAnswer | None:
         """Read and return the first answer. Errors: RequestIdReused, StoreUnavailable."""
-        return self.seen((await store.read(*self.reads())).answers) if self.key else None
+        return self.first((await store.read(*self.reads())).answers) if self.key else None
 
-    def seen(self, answers: list[Any]) -> Seen | None:
+    def first(self, answers: list[Any]) -> FirstAnswer | None:
         """Return the first answer, from what `reads` brought. Errors: RequestIdReused."""
         if not self.key or answers[0][0] is None:
             return None
         body, answer, base = answers[0]
-        return self.again(body, answer, int(base))
+        return self.checked(body, answer, int(base))
 
-    def again(self, body: bytes, answer: bytes, base: int) -> Seen:
+    def checked(self, body: bytes, answer: bytes, base: int) -> FirstAnswer:
         """Return the first answer. Errors: RequestIdReused when the bodies differ."""
         if body != self.body:
             raise RequestIdReused
-        return Seen(answer, base)
+        return FirstAnswer(answer, base)
 
     def remember(self, change: Change, answer: Message) -> None:
         """Have the change remember the answer."""

@@ -8,13 +8,13 @@ from remembrancer.model.ids import SessionRef
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import fields_at
 from remembrancer.store.sessions import Session, session_reads
+from services.gateway.shared.idempotency import FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import owned
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import RequestMemory, Seen
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class CommitState:
     """The state that a commit starts from.
 
     `members` are the N of the records that the session wrote, `used` the procedures it used with what was learned of
@@ -32,9 +32,9 @@ class Before:
     paused: bool
 
 
-async def read_before(
-    parts: Parts, keys: PartitionKeys, ref: SessionRef, caller: str, memory: RequestMemory, session_key: str
-) -> Before | Seen:
+async def read_commit_state(
+    parts: Parts, keys: PartitionKeys, ref: SessionRef, caller: str, idempotency: Idempotency, session_key: str
+) -> CommitState | FirstAnswer:
     """Return the session and what hangs on it, or the first answer when the same request came in earlier.
 
     Errors: SessionNotFound, RequestIdReused, StoreUnavailable.
@@ -46,15 +46,15 @@ async def read_before(
         ("LRANGE", keys.written(ref.ledger), "0", "-1"),
         ("SMEMBERS", keys.used_procedures(ref.ledger)),
         ("EXISTS", keys.pause(caller, session_key)),
-        *memory.reads(),
+        *idempotency.reads(),
     )
     raw, uncovered, n, members, used, paused, *rest = snapshot.answers
     session = owned(ref, raw, snapshot.now_ms, caller, parts.retention)
-    seen = memory.seen(rest)
-    if seen is not None:
-        return seen
+    first = idempotency.first(rest)
+    if first is not None:
+        return first
     own = [n for n in (session.episode, session.procedure) if n]
-    return Before(
+    return CommitState(
         session=session,
         now_ms=snapshot.now_ms,
         uncovered=uncovered,

@@ -15,8 +15,8 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read, fields_at
 from remembrancer.store.sessions import Session, session_from, session_reads
 from remembrancer.v1 import session_pb2
+from services.gateway.shared.idempotency import Idempotency
 from services.gateway.shared.parts import Parts
-from services.gateway.shared.replay import RequestMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Ledgered:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class FeedbackState:
     """The state that a feedback call starts from.
 
     `retrievals` are the caller's own. `alive` are the N of exposed records that were not erased since. `records` holds
@@ -46,14 +46,14 @@ class Before:
     records: dict[int, bytes | None]
 
 
-async def read_before(
+async def read_feedback_state(
     parts: Parts,
     keys: PartitionKeys,
     caller: str,
     refs: Sequence[RetrievalRef | None],
     items: Sequence[session_pb2.FeedbackItem],
-    memory: RequestMemory,
-) -> Before | bytes:
+    idempotency: Idempotency,
+) -> FeedbackState | bytes:
     """Return what the call touches, or the first answer when the same request came in earlier.
 
     Errors: RequestIdReused, StoreUnavailable.
@@ -62,10 +62,10 @@ async def read_before(
     sessions = list(dict.fromkeys(SessionRef(r.partition, r.ledger) for r in present if not r.stateless))
     reads: list[Read] = [("HMGET", keys.ledger(r.ledger), f"r:{r.key}", f"f:{r.key}") for r in present]
     reads += [session_reads(session) for session in sessions]
-    snapshot = await parts.store.read(*reads, *memory.reads())
-    seen = memory.seen(snapshot.answers[len(reads) :])
-    if seen is not None:
-        return seen.answer
+    snapshot = await parts.store.read(*reads, *idempotency.reads())
+    first = idempotency.first(snapshot.answers[len(reads) :])
+    if first is not None:
+        return first.answer
     found = dict(zip(present, snapshot.answers, strict=False))
     retrievals = {
         ref: Ledgered(retrieval, decode.log(log), raw, log)
@@ -78,7 +78,7 @@ async def read_before(
     )
     own = {ref.ledger for ref in retrievals}
     alive, learned, records = await _records(parts, keys, _exposed(retrievals.values()), _named(items))
-    return Before(
+    return FeedbackState(
         keys=keys,
         at=from_ms(snapshot.now_ms),
         retrievals=retrievals,
