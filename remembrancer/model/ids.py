@@ -14,6 +14,9 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 
+N_DIGITS: Final = 18
+"""Digits of the largest N: what surely fits into 64 bits."""
+
 _PREFIXES: Final[dict[int, str]] = {
     store_pb2.RECORD_KIND_OBSERVATION: "sch",
     store_pb2.RECORD_KIND_TURN: "evt",
@@ -21,7 +24,7 @@ _PREFIXES: Final[dict[int, str]] = {
     store_pb2.RECORD_KIND_PROCEDURE: "proc",
 }
 _KINDS: Final = {prefix: kind for kind, prefix in _PREFIXES.items()}
-_RECORD_ID: Final = re.compile(r"(sch|evt|ep|proc)_([1-9][0-9]{0,17})")
+_RECORD_ID: Final = re.compile(rf"({'|'.join(_KINDS)})_([1-9][0-9]{{0,{N_DIGITS - 1}}})")
 _SESSION_ID: Final = re.compile(r"ses_([a-z2-7]{26})_([a-z2-7]{16})")
 _CONTINUITY_ID: Final = re.compile(r"con_[a-z2-7]{16}")
 _RETRIEVAL_ID: Final = re.compile(r"ret_([a-z2-7]{26})_([a-z2-7]{16})_([a-z2-7]{16})")

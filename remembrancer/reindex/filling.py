@@ -7,10 +7,11 @@ from typing import Final
 
 from remembrancer.store import decode
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import Applied, PartitionStore
-from remembrancer.store.reader import FeedOp
-from remembrancer.store.vector_sets import FILLING, SETTLED, VectorSets
+from remembrancer.store.vector_sets import FILLING, SETTLED, VectorSets, read_sets
 
 PAGE: Final = 500
 """Records looked at together."""
@@ -31,16 +32,18 @@ class Filling:
     def __init__(
         self,
         store: PartitionStore,
+        models: ModelRegistry,
         model_id: str,
         embed: Embed,
         check: Callable[[], Awaitable[None]],
         on_records: Callable[[int], None],
     ) -> None:
-        """Take the store, the model and what embeds with it.
+        """Take the store, the registry of models, the model and what embeds with it.
 
         `check` raises when the work is no longer wanted; `on_records` is told how many more records are done.
         """
         self._store = store
+        self._models = models
         self._model_id = model_id
         self._embed = embed
         self._check = check
@@ -54,7 +57,7 @@ class Filling:
         From the first call on every record written has them or is in `behind`, so that later calls look only there.
         """
         before, keys = self.embedded, PartitionKeys(partition)
-        while (sets := await self._store.vector_sets(keys)) and not self._begun(sets):
+        while (sets := await read_sets(self._store, self._models, keys)) and not self._begun(sets):
             await self._check()
             await self._begin(keys, sets)
             self._scanned.discard(partition)
@@ -69,11 +72,11 @@ class Filling:
         """Fill, then end the filling of a partition whose model serves by now; the sets of `others` go."""
         keys, wanted = PartitionKeys(partition), self._model_id.encode()
         while True:
-            sets = await self._store.vector_sets(keys)
+            sets = await read_sets(self._store, self._models, keys)
             if sets.settled == wanted and sets.filling is None:
                 return
             await self.fill(partition)
-            sets = await self._store.vector_sets(keys)
+            sets = await read_sets(self._store, self._models, keys)
             change = Change(keys)
             sets.require(change)
             change.require_same("filling", keys.meta, FILLING, wanted)
@@ -129,7 +132,7 @@ class Filling:
                 await self._write(keys, {name: read[name]}, vectors)
 
     async def _write(self, keys: PartitionKeys, read: Mapping[str, bytes | None], vectors: Mapping[str, bytes]) -> bool:
-        sets = await self._store.vector_sets(keys)
+        sets = await read_sets(self._store, self._models, keys)
         if not self._begun(sets):
             return False
         change, done = Change(keys), [name for name in read if name in vectors]

@@ -14,6 +14,7 @@ from remembrancer.reindex.filling import Filling
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
+from remembrancer.store.scopes import ScopeRegistry
 
 CALL_SECONDS: Final = 300.0
 """The longest wait for one call of the encoder, which may hold sixteen of the longest texts."""
@@ -54,13 +55,14 @@ class Steps:
 async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reindexed:
     """Have the encoder's model serve; one that serves already is only settled on.
 
-    It can be killed at any point and run again. Errors: ReindexRefused, StoreUnavailable, WriteNotDurable, those of
-    the store's client, grpc.aio.AioRpcError.
+    It can be killed at any point and run again. Errors: ReindexRefused, StoreUnavailable, WriteNotDurable,
+    grpc.aio.AioRpcError.
     """
     started = time.monotonic()
-    store, registry, stub = PartitionStore(redis), ModelRegistry(redis), encoder_pb2_grpc.EncoderServiceStub(encoder)
+    store, scopes, models = PartitionStore(redis), ScopeRegistry(redis), ModelRegistry(redis)
+    stub = encoder_pb2_grpc.EncoderServiceStub(encoder)
     model = await stub.GetModel(encoder_pb2.GetModelRequest(), timeout=CALL_SECONDS)
-    former = await registry.current()
+    former = await models.current()
     if not former:
         raise ReindexRefused("the store has no vectors of any model yet; have an encoder of the new one start with it")
 
@@ -75,40 +77,40 @@ async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reinde
         return [result.vectors for result in answer.results]
 
     async def check() -> None:
-        if (wanted := await registry.next()) != model.model_id:
+        if (wanted := await models.next()) != model.model_id:
             raise ReindexRefused(
                 f"another reindexing began, to {wanted}" if wanted else "another reindexing ended this"
             )
 
-    filling = Filling(store, model.model_id, embed, check, steps.on_records)
-    await registry.begin(model.model_id, model.dimension)
-    steps.on_total(await _count(store))
+    filling = Filling(store, models, model.model_id, embed, check, steps.on_records)
+    await models.begin(model.model_id, model.dimension)
+    steps.on_total(await _count(store, scopes))
     if former != model.model_id:
-        await _fill_all(store, filling)
+        await _fill_all(scopes, filling)
         await check()
         steps.before_flip(model.model_id)
-        await registry.flip(model.model_id)
+        await models.flip(model.model_id)
     await steps.after_flip(model.model_id)
-    others = await registry.others(model.model_id)
-    for partition in await store.scopes():
+    others = [other for other in await models.ids() if other != model.model_id]
+    for partition in await scopes.all():
         await filling.settle(partition, others)
-    await registry.end(others)
+    await models.end(others)
     seconds = time.monotonic() - started
     return Reindexed(model.model_id, former, model.dimension, filling.embedded, seconds)
 
 
-async def _fill_all(store: PartitionStore, filling: Filling) -> None:
+async def _fill_all(scopes: ScopeRegistry, filling: Filling) -> None:
     """Fill until nothing was missing, or as little as is written while one looks."""
     while True:
         started, found = time.monotonic(), 0
-        for partition in await store.scopes():
+        for partition in await scopes.all():
             found += await filling.fill(partition)
         if not found or time.monotonic() - started < SHORT_PASS_SECONDS:
             return
 
 
-async def _count(store: PartitionStore) -> int:
+async def _count(store: PartitionStore, scopes: ScopeRegistry) -> int:
     total = 0
-    for partition in await store.scopes():
+    for partition in await scopes.all():
         total += (await store.read(("HLEN", PartitionKeys(partition).records))).answers[0]
     return total

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 import msgpack
 
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.reader import FeedOp
 
 FEED_KEEP: Final = 100_000
 """Feed entries kept per partition, roughly; a worker further behind loads the partition anew."""

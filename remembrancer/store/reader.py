@@ -4,42 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import N_DIGITS
 from remembrancer.store import decode
+from remembrancer.store.feed import FeedEntry, feed_entry
 from remembrancer.store.keys import PartitionKeys
 
 UNIT_TOLERANCE: Final = 0.01
 """How far the length of a stored vector may be from 1; rounding to float16 leaves a tenth of that."""
-
-N_DIGITS: Final = 18
-"""Digits of the largest N: what surely fits into 64 bits."""
-
-
-class FeedOp(StrEnum):
-    """What changed about a record; the entry never says how."""
-
-    RECORD = "r"
-    """Record, vector or both: written, changed or erased."""
-    LEARNED = "l"
-    """Only what feedback taught."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeedEntry:
-    """One change: its feed id `F-<nonce>`, what changed, and the record's N.
-
-    An entry that is not understood has no `op` and N 0: it is to be counted and passed over.
-    """
-
-    id: str
-    op: FeedOp | None
-    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +69,7 @@ class PartitionReader:
         raw = await self._redis.xrange(PartitionKeys(partition).feed, min=after, count=count + 1)
         if not raw or raw[0][0].decode() != after:
             return None
-        return [_entry(entry_id.decode(), fields) for entry_id, fields in raw[1:]]
+        return [feed_entry(entry_id.decode(), fields) for entry_id, fields in raw[1:]]
 
     async def fetch(self, partition: str, ns: Sequence[int]) -> list[StoredRecord]:
         """Return the current state of the records named, in order."""
@@ -134,10 +111,3 @@ def decode_vectors(raw: bytes | None, dimension: int) -> tuple[NDArray[np.float3
 
 def _number(name: bytes) -> int | None:
     return int(name) if len(name) <= N_DIGITS and name.isdigit() else None
-
-
-def _entry(entry_id: str, fields: dict[bytes, bytes]) -> FeedEntry:
-    try:
-        return FeedEntry(entry_id, FeedOp(fields[b"op"].decode()), int(fields[b"n"]))
-    except (KeyError, ValueError):
-        return FeedEntry(entry_id, None, 0)

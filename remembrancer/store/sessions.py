@@ -15,12 +15,11 @@ from google.protobuf.message import DecodeError
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import LATEST
-from remembrancer.model.ids import RetrievalRef, SessionRef, new_token
+from remembrancer.model.ids import N_DIGITS, RetrievalRef, SessionRef, new_token
 from remembrancer.model.task_context import to_json
 from remembrancer.store.change import Change, StoreTime
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
-from remembrancer.store.reader import N_DIGITS
 from remembrancer.v1 import session_pb2
 
 CONTINUITY_MS: Final = 90 * 86_400_000

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from remembrancer.store.change import Allocated, Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.models import ModelRegistry
+from remembrancer.store.partition import PartitionStore
 
 SETTLED: Final = "model"
 """Field of `meta`: the model that the partition was settled on by a reindexing; absent before the first one."""
@@ -59,3 +62,14 @@ class VectorSets:
         change.write("SREM" if made and made == self.current else "SADD", keys.unembedded, n)
         if self.filling is not None:
             change.write("SREM" if made.encode() == self.filling else "SADD", keys.behind, n)
+
+
+async def read_sets(store: PartitionStore, models: ModelRegistry, keys: PartitionKeys) -> VectorSets:
+    """Return which sets of vectors a partition has.
+
+    To be read after the partition was registered, if it had to be: a reindexing that registered partitions do not tell
+    of this one has not begun to look, so that the current model is read as it is then. Errors: StoreUnavailable.
+    """
+    notes = await store.read_one(("HMGET", keys.meta, SETTLED, FILLING))
+    # In this order: a partition that is settled on a model tells that this model serves.
+    return VectorSets(await models.current(), *notes)

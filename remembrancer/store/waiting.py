@@ -9,6 +9,8 @@ from typing import Final, TypeVar
 import structlog
 from redis.exceptions import RedisError
 
+from remembrancer.model.errors import StoreUnavailable
+
 PAUSE_SECONDS: Final = 0.2
 """Between two attempts."""
 
@@ -21,7 +23,7 @@ async def until_reachable(step: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await step()
-        except (RedisError, OSError) as error:
+        except (StoreUnavailable, RedisError, OSError) as error:
             if not told:
                 log.warning("waiting for the store", error=type(error).__qualname__)
                 told = True

@@ -17,7 +17,9 @@ from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.interceptors import chain
 from remembrancer.runtime.server import serve
 from remembrancer.store import connection
+from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
+from remembrancer.store.scopes import ScopeRegistry
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.store.waiting import until_reachable
@@ -114,8 +116,8 @@ async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
 
 
 def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grpc.aio.Channel]) -> Parts:
-    store = PartitionStore(redis)
-    encoder = Encoder([channel(target) for target in targets(settings.encoder_targets)], store.current_model)
+    store, models = PartitionStore(redis), ModelRegistry(redis)
+    encoder = Encoder([channel(target) for target in targets(settings.encoder_targets)], models.current)
     tiers = {
         tier: TierWorkers(name, [(target, channel(target)) for target in targets(listed)])
         for tier, name, listed in (
@@ -128,6 +130,8 @@ def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grp
     )
     return Parts(
         store=store,
+        scopes=ScopeRegistry(redis),
+        models=models,
         sweeper=Sweeper(redis),
         counters=RecallCounters(store),
         encoder=encoder,

@@ -12,9 +12,9 @@ from remembrancer.internal.v1 import store_pb2, tier_pb2, tier_pb2_grpc
 from remembrancer.model.analysis import analyse
 from remembrancer.store.change import Change
 from remembrancer.store.connection import connect
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import CURRENT_MODEL, MODELS, PartitionKeys, partition_of
 from remembrancer.store.partition import Applied, PartitionStore
-from remembrancer.store.reader import FeedOp
 from remembrancer.v1.common_pb2 import Axes
 from tests import vectors
 from tests.integration.processes import WorkerProcess

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from redis.exceptions import RedisError
 
+from remembrancer.model.errors import StoreUnavailable
 from remembrancer.runtime.refusal import WRONG_MODEL, StartRefused
-from remembrancer.store.keys import CURRENT_MODEL, MODELS
+from remembrancer.store.models import ModelRegistry
 from remembrancer.store.waiting import until_reachable
 
 LOOK_SECONDS: Final = 0.5
 """Between two looks at the store's current model: about how long an encoder of the former one is of no use."""
 
 
-async def chosen(redis: Any, model: str, models_file: Path | None) -> str:
+async def chosen(models: ModelRegistry, model: str, models_file: Path | None) -> str:
     """Return what the file has for the store's current model, else `model`.
 
     A store that a file is to be compared with is waited for. StartRefused when the file makes no sense.
@@ -25,8 +27,7 @@ async def chosen(redis: Any, model: str, models_file: Path | None) -> str:
     known = _known(models_file)
     if not known:
         return model
-    current = await until_reachable(lambda: redis.get(CURRENT_MODEL))
-    return known.get(str(current or b"", "utf-8", "replace"), model)
+    return known.get(await until_reachable(models.current), model)
 
 
 def _known(models_file: Path | None) -> dict[str, str]:
@@ -38,7 +39,7 @@ def _known(models_file: Path | None) -> dict[str, str]:
         raise StartRefused(f"{models_file} is no JSON object from model ids to models") from None
 
 
-async def keep(redis: Any, model_id: str, dimension: int, *, serves: bool) -> None:
+async def keep(models: ModelRegistry, model_id: str, dimension: int, *, serves: bool) -> None:
     """Watch the store's current model for ever; StartRefused, with code 3, once `model_id` was it and no longer is.
 
     `serves`: whether it is the current one by now. A store that lost its data takes the model over again.
@@ -46,28 +47,21 @@ async def keep(redis: Any, model_id: str, dimension: int, *, serves: bool) -> No
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         try:
-            stored = await redis.get(CURRENT_MODEL)
-        except (RedisError, OSError):
+            current = await models.current()
+        except (StoreUnavailable, RedisError):
             continue
-        serves = serves or stored == model_id.encode()
-        if serves and stored != model_id.encode():
-            await claim(redis, model_id, dimension)
+        serves = serves or current == model_id
+        if serves and current != model_id:
+            await claim(models, model_id, dimension)
 
 
-async def claim(redis: Any, model_id: str, dimension: int) -> None:
+async def claim(models: ModelRegistry, model_id: str, dimension: int) -> None:
     """Return once the store's current model is `model_id`, which a new store takes over with its vectors' length.
 
     An unreachable store is waited for. StartRefused, with code 3, when it has another model; nothing is written then.
     """
-
-    async def taken_over() -> str:
-        stored = await redis.get(CURRENT_MODEL)
-        if stored in (None, model_id.encode()):
-            await redis.hset(MODELS, model_id, str(dimension))
-            await redis.set(CURRENT_MODEL, model_id, nx=True)
-            stored = await redis.get(CURRENT_MODEL)
-        return "none" if stored is None else str(stored, "utf-8", "replace")
-
-    found = await until_reachable(taken_over)
+    found = await until_reachable(partial(models.claim, model_id, dimension))
     if found != model_id:
-        raise StartRefused(f"the store serves vectors of {found}, this encoder makes those of {model_id}", WRONG_MODEL)
+        raise StartRefused(
+            f"the store serves vectors of {found or 'none'}, this encoder makes those of {model_id}", WRONG_MODEL
+        )

@@ -11,6 +11,7 @@ from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
 from remembrancer.runtime.interceptors import WorkerToken, chain
 from remembrancer.runtime.server import serve
 from remembrancer.store.connection import opened
+from remembrancer.store.models import ModelRegistry
 from workers.encoder.current_model import chosen, claim, keep
 from workers.encoder.encoding import Encoding
 from workers.encoder.lanes import Lanes
@@ -27,7 +28,8 @@ DEADLINE = 60.0
 async def serve_encoder(settings: EncoderSettings, threads: int) -> None:
     """Serve until told to stop, encoding in `threads` threads."""
     async with opened(settings.store_url, cluster=settings.store_cluster) as redis:
-        wanted = settings.model if settings.next else await chosen(redis, settings.model, settings.models_file)
+        models = ModelRegistry(redis)
+        wanted = settings.model if settings.next else await chosen(models, settings.model, settings.models_file)
         model = Model(resolve(wanted, settings.model_cache))
         structlog.get_logger().info("model loaded", model=model.id, dimension=model.dimension, threads=threads)
         with closing(Lanes(threads)) as lanes:
@@ -36,13 +38,13 @@ async def serve_encoder(settings: EncoderSettings, threads: int) -> None:
 
             async def ready() -> None:
                 if not settings.next:
-                    await claim(redis, model.id, model.dimension)
+                    await claim(models, model.id, model.dimension)
                 servicer.confirm()
                 claimed.set()
 
             async def watch() -> None:
                 await claimed.wait()
-                await keep(redis, model.id, model.dimension, serves=not settings.next)
+                await keep(models, model.id, model.dimension, serves=not settings.next)
 
             await serve(
                 settings,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from remembrancer.internal.v1 import tier_pb2
-from remembrancer.store import keys
+from remembrancer.store.models import ModelRegistry
 from remembrancer.store.reader import PartitionReader
 
 BYTES_PER_VALUE = 2  # float16
@@ -37,10 +37,11 @@ class StoreReaders:
     def __init__(self, redis: Any) -> None:
         """Take an asyncio Redis client that returns bytes."""
         self._redis = redis
+        self._models = ModelRegistry(redis)
 
     async def open(self) -> tuple[Model, PartitionReader]:
-        """Return the store's current model and a reader for it."""
-        model_id = await self._redis.get(keys.CURRENT_MODEL)
-        dimension = await self._redis.hget(keys.MODELS, model_id) if model_id else None
-        model = Model(model_id.decode(), int(dimension)) if dimension else NO_MODEL
+        """Return the store's current model and a reader for it. Errors: StoreUnavailable."""
+        model_id = await self._models.current()
+        dimension = await self._models.dimension_of(model_id) if model_id else 0
+        model = Model(model_id, dimension) if dimension else NO_MODEL
         return model, PartitionReader(self._redis, model.id, model.dimension)

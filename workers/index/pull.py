@@ -18,9 +18,10 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 from redis.exceptions import ConnectionError as StoreConnectionError
 
-from remembrancer.model.errors import PartitionLoading, PartitionTooLarge
+from remembrancer.model.errors import PartitionLoading, PartitionTooLarge, StoreUnavailable
 from remembrancer.store.failures import store_failures
-from remembrancer.store.reader import FeedEntry, PartitionReader, StoredRecord
+from remembrancer.store.feed import FeedEntry
+from remembrancer.store.reader import PartitionReader, StoredRecord
 from workers.index.model import Model
 
 PAGE = 1000
@@ -151,7 +152,7 @@ class Puller(Generic[T]):
         with store_failures():
             try:
                 return await self._brought_up(partition, model)
-            except StoreConnectionError:
+            except (StoreConnectionError, StoreUnavailable):
                 # A pooled connection that the store closed meanwhile says so only now; reading again is harmless.
                 return await self._brought_up(partition, model)
 

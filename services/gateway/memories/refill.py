@@ -12,9 +12,10 @@ from remembrancer.internal.v1 import encoder_pb2
 from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store import decode
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
-from remembrancer.store.reader import FeedOp
+from remembrancer.store.vector_sets import read_sets
 from services.gateway.search.encoding import EncodedTexts, TextRefused
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.rounds import Round
@@ -40,7 +41,7 @@ async def refill(parts: Parts) -> None:
     while True:
         await asyncio.sleep(PAUSE)
         with suppress(StoreUnavailable):
-            await refilling.go(await parts.store.unembedded())
+            await refilling.go(await parts.scopes.unembedded())
 
 
 async def refill_partition(parts: Parts, partition: str) -> int:
@@ -54,9 +55,9 @@ async def refill_partition(parts: Parts, partition: str) -> int:
         names = [name.decode() for name in drawn]
         if not names:
             # Told before looking again: a write that comes in between tells the registry itself.
-            await parts.store.all_embedded(partition)
+            await parts.scopes.all_embedded(partition)
             if await parts.store.read_one(("SCARD", keys.unembedded)):
-                await parts.store.note_unembedded(partition)
+                await parts.scopes.note_unembedded(partition)
             return count
         count += await _refill(parts, keys, names)
 
@@ -74,7 +75,7 @@ async def _refill(parts: Parts, keys: PartitionKeys, names: list[str]) -> int:
         encoded = EncodedTexts("", 0, [])
     # A record that is gone, unreadable or refused leaves the set without a vector: it is found by words, if at all.
     texts = dict(zip(present, encoded.texts, strict=False))
-    sets = await parts.store.vector_sets(keys)
+    sets = await read_sets(parts.store, parts.models, keys)
     done = 0
     for name in names:
         change = Change(keys)

@@ -28,7 +28,7 @@ async def get_scope(parts: Parts, request: listing_pb2.GetScopeRequest, call: Ca
     del call
     scope = parse_scope(request.scope)
     keys = PartitionKeys.of(scope.path)
-    model_id = await parts.store.current_model()
+    model_id = await parts.models.current()
     hashes = [keys.records, keys.learned, *([keys.vectors(model_id)] if model_id else [])]
     n, waiting = (await parts.store.read(("HGET", keys.meta, "n"), ("SCARD", keys.unembedded))).answers
     last = int(n or 0)
@@ -75,7 +75,7 @@ async def list_scopes(
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
     this_list = digest("scopes", request.prefix)
     after = position_of(request.page_token, this_list)
-    registered = await parts.store.scopes()
+    registered = await parts.scopes.all()
     ahead = [(path, p) for p, path in registered.items() if path > after and path.startswith(request.prefix)]
     heapq.heapify(ahead)
     response = listing_pb2.ListScopesResponse()

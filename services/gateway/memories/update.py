@@ -11,9 +11,9 @@ from remembrancer.model.ids import parse_record
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import fold, request_id, require
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys, digest
 from remembrancer.store.partition import Applied
-from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2
 from services.gateway.memories.selecting import Stored, check_view, find
 from services.gateway.requests import enums
@@ -24,6 +24,7 @@ from services.gateway.shared.equal_texts import delist, set_list
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record
+from services.gateway.shared.registering import sets_for
 from services.gateway.shared.retries import apply_once, tries
 
 UPDATE: Final = "UpdateMemory"
@@ -69,7 +70,7 @@ async def update_memory(
         if new_text and encoded is not None:
             plan.embedded = bool(encoded.model_id)
             await _relist(parts, change, stored, record)
-            sets = await parts.store.sets_for(keys, encoded.model_id)
+            sets = await sets_for(parts, keys, encoded.model_id)
             sets.require(change)
             put_record(change, stored.n, record, encoded.texts[0], encoded.model_id, sets)
         elif plan.changed:

@@ -28,6 +28,7 @@ from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempote
 from services.gateway.shared.named_sessions import must_be_open, named, owned, read_owned, refuse_foreign
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record
+from services.gateway.shared.registering import register, sets_for
 from services.gateway.shared.retries import apply_once, tries
 
 ATTEMPTS: Final = 16
@@ -127,10 +128,10 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
         if encoded is None:
             encoded = await _encode(parts, drafts, state, call)
         if not state.ever_written or not encoded.model_id:
-            await parts.store.register(
-                keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
+            await register(
+                parts, keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
             )
-        sets = await parts.store.sets_for(keys, encoded.model_id)
+        sets = await sets_for(parts, keys, encoded.model_id)
         change, plan = _change(parts, keys, drafts, state, encoded, sets)
         change.require_count("pause", pause, "EXISTS", 0)
         plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))

@@ -11,6 +11,7 @@ from remembrancer.model.text import bounded, counted, request_id, require
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import StoredState
+from remembrancer.store.vector_sets import read_sets
 from remembrancer.v1 import common_pb2, session_pb2
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
@@ -23,6 +24,7 @@ from services.gateway.sessions.uncovered import refuse_uncovered
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import named, refuse_foreign
 from services.gateway.shared.parts import Parts
+from services.gateway.shared.registering import register, sets_for
 from services.gateway.shared.retries import apply_once, tries
 
 RPC: Final = "Commit"
@@ -56,13 +58,11 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
         closing = Closing(request, context, state)
         texts = await encoded.of(closing.texts())
         if closing.texts() and (not state.ever_written or not encoded.model_id):
-            await parts.store.register(
-                keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension
-            )
+            await register(parts, keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension)
         sets = (
-            await parts.store.sets_for(keys, encoded.model_id)
+            await sets_for(parts, keys, encoded.model_id)
             if closing.texts()
-            else await parts.store.vector_sets(keys)
+            else await read_sets(parts.store, parts.models, keys)
         )
         change, plan = closing.change(keys, parts.retention, texts, encoded.model_id, sets)
         idempotency.remember(change, plan)

@@ -12,8 +12,8 @@ from remembrancer.model.clock import from_ms
 from remembrancer.model.trajectory import narrates
 from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.reader import FeedOp
 from remembrancer.store.sessions import PUBLIC_STATE, Retention, StoredState, end_session
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, session_pb2

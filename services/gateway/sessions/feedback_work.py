@@ -11,7 +11,7 @@ from remembrancer.model.ids import RetrievalRef, SessionRef, parse_record
 from remembrancer.runtime.status import to_status
 from remembrancer.store import decode
 from remembrancer.store.change import Change
-from remembrancer.store.reader import FeedOp
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.sessions import Retention, StoredState, require_open, touch
 from remembrancer.v1 import common_pb2, session_pb2
 from services.gateway.sessions.feedback_state import FeedbackState, Ledgered

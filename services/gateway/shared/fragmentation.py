@@ -8,7 +8,7 @@ from services.gateway.shared.parts import Parts
 
 async def fragmentation(parts: Parts, scope: str, ever_written: bool) -> list[common_pb2.Warning]:
     """Return a warning when a new scope looks like an existing one."""
-    alike = [] if ever_written else await parts.store.alike(scope)
+    alike = [] if ever_written else await parts.scopes.alike(scope)
     return [
         common_pb2.Warning(
             code=common_pb2.WARNING_CODE_SCOPE_FRAGMENTATION,

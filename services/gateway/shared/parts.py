@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
+from remembrancer.store.scopes import ScopeRegistry
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
 from remembrancer.v1 import common_pb2
@@ -24,6 +26,8 @@ class Parts:
     """The gateway's parts."""
 
     store: PartitionStore
+    scopes: ScopeRegistry
+    models: ModelRegistry
     sweeper: Sweeper
     counters: RecallCounters
     encoder: Encoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.store.change import Allocated, Change
-from remembrancer.store.reader import FeedOp
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.vector_sets import VectorSets
 from services.gateway.search.encoding import Encoded
 

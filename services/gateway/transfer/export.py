@@ -31,7 +31,7 @@ async def export(
     if request.after < 0:
         raise InvalidField("after", "must be 0 or a sequence number")
     keys = PartitionKeys.of(scope.path)
-    model_id = await parts.store.current_model()
+    model_id = await parts.models.current()
     n, count = (await parts.store.read(("HGET", keys.meta, "n"), ("HLEN", keys.records))).answers
     last = int(n or 0)
     yield transfer_pb2.ExportResponse(

@@ -12,14 +12,16 @@ from remembrancer.model.ids import parse_session
 from remembrancer.model.speakers import names_of
 from remembrancer.model.text import bounded, counted, request_id
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, Conflicted
-from remembrancer.store.reader import FeedOp, decode_vectors
+from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import transfer_pb2
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import NAME_LENGTH
 from services.gateway.shared.equal_texts import set_list
 from services.gateway.shared.parts import Parts
+from services.gateway.shared.registering import register, sets_for
 from services.gateway.shared.retries import tries
 from services.gateway.transfer.export import BATCH_RECORDS, whole_scope
 from services.gateway.transfer.records import FORMAT, incoming
@@ -80,8 +82,8 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
         bounded(f"start.header.{name}", getattr(header, name), NAME_LENGTH)
     scope = whole_scope(start.scope)
     keys = PartitionKeys.of(scope.path)
-    current = await parts.store.current_model()
-    dimension = await parts.store.dimension_of(current) if current and current == header.model_id else 0
+    current = await parts.models.current()
+    dimension = await parts.models.dimension_of(current) if current and current == header.model_id else 0
     state = _Import(keys, header.last_number, current, dimension)
     async for _ in tries(ATTEMPTS):
         snapshot = await parts.store.read(
@@ -92,7 +94,7 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
             return replace(state, upto=int(upto), count=int(count), complete=complete is not None)
         if name is not None or n is not None:
             raise ScopeNotEmpty(scope.path)
-        await parts.store.register(keys.partition, scope.path)
+        await register(parts, keys.partition, scope.path)
         change = Change(keys)
         change.require_same("last number", keys.meta, "n", None)
         change.require_same("import", keys.imported, "id", None)
@@ -144,7 +146,7 @@ async def _put(
 ) -> None:
     keys = state.keys
     twins: dict[str, list[str]] = {}
-    sets = await parts.store.sets_for(keys, state.model_id if state.dimension else "")
+    sets = await sets_for(parts, keys, state.model_id if state.dimension else "")
     sets.require(change)
     for n, record in records.items():
         change.write("HSET", keys.records, n, record.SerializeToString())

@@ -11,9 +11,9 @@ import pytest
 from redis.exceptions import ResponseError
 
 from remembrancer.store.change import Change, Numbers, Replay, StoreTime
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, Conflicted, PartitionStore, Replayed, fields_at, members_at
-from remembrancer.store.reader import FeedOp
 
 Require = Callable[[Change, str], None]
 

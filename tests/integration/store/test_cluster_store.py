@@ -11,9 +11,12 @@ import pytest
 from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store.change import Change
 from remembrancer.store.connection import POOL_SIZE, connect
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import CURRENT_MODEL, PartitionKeys, partition_of
+from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import Applied, PartitionStore
-from remembrancer.store.reader import FeedOp, PartitionReader
+from remembrancer.store.reader import PartitionReader
+from remembrancer.store.scopes import ScopeRegistry
 from tests.valkey import Cluster, Valkey
 
 
@@ -97,17 +100,23 @@ def everything_but_the_condition(keys: PartitionKeys) -> Change:
     return change
 
 
-async def test_the_registry_outside_partitions_is_reached_key_by_key(redis: Any, store: PartitionStore) -> None:
+async def test_the_registries_outside_partitions_are_reached_key_by_key(redis: Any, store: PartitionStore) -> None:
+    registry, models = ScopeRegistry(redis), ModelRegistry(redis)
     scopes = [f"registry:{i}-x" for i in range(10)]
     for scope in scopes:
-        await store.register(partition_of(scope), scope, model_id="")
-        await store.register(partition_of(scope.upper()), scope.upper(), model_id="m", dimension=3)
-    assert await store.alike(scopes[3]) == [scopes[3].upper()]
-    assert {partition_of(scope) for scope in scopes} <= set(await store.unembedded())
-    await store.all_embedded(partition_of(scopes[0]))
-    assert partition_of(scopes[0]) not in await store.unembedded()
-    await redis.set(CURRENT_MODEL, "m@1")
-    assert await store.current_model() == "m@1"
+        await registry.register(partition_of(scope), scope)
+        await registry.note_unembedded(partition_of(scope))
+        await registry.register(partition_of(scope.upper()), scope.upper())
+    assert await registry.alike(scopes[3]) == [scopes[3].upper()]
+    registered = await registry.all()
+    assert {partition_of(scope): scope for scope in scopes}.items() <= registered.items()
+    assert {partition_of(scope) for scope in scopes} <= set(await registry.unembedded())
+    await registry.all_embedded(partition_of(scopes[0]))
+    assert partition_of(scopes[0]) not in await registry.unembedded()
+    await redis.delete(CURRENT_MODEL)
+    assert await models.claim("m@1", 3) == "m@1"
+    assert await models.claim("m@2", 4) == "m@1"
+    assert (await models.current(), await models.dimension_of("m@1"), await models.dimension_of("m@2")) == ("m@1", 3, 0)
     assert await store.reachable()
 
 

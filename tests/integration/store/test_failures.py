@@ -15,6 +15,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.connection import connect
 from remembrancer.store.keys import SCOPES, PartitionKeys
 from remembrancer.store.partition import Applied, PartitionStore
+from remembrancer.store.scopes import ScopeRegistry
 from tests.valkey import DURABLE, Valkey, until
 
 
@@ -26,10 +27,20 @@ def own(tmp_path: Path) -> Iterator[Valkey]:
 
 
 @pytest.fixture
-async def store(own: Valkey) -> AsyncIterator[PartitionStore]:
-    client: Any = connect(own.url)
-    yield PartitionStore(client)
-    await client.aclose()
+async def client(own: Valkey) -> AsyncIterator[Any]:
+    opened = connect(own.url)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def store(client: Any) -> PartitionStore:
+    return PartitionStore(client)
+
+
+@pytest.fixture
+def scopes(client: Any) -> ScopeRegistry:
+    return ScopeRegistry(client)
 
 
 def change(keys: PartitionKeys, key: str = "") -> Change:
@@ -78,27 +89,27 @@ async def test_a_full_store_refuses_the_whole_change(own: Valkey, store: Partiti
 
 
 async def test_a_store_with_too_few_replicas_refuses_the_change_and_answers_reads(
-    own: Valkey, store: PartitionStore, keys: PartitionKeys
+    own: Valkey, store: PartitionStore, scopes: ScopeRegistry, keys: PartitionKeys
 ) -> None:
     await store.apply(change(keys))
     own.client().config_set("min-replicas-to-write", 1)
     with pytest.raises(StoreUnavailable):
         await store.apply(change(keys))
     with pytest.raises(StoreUnavailable):
-        await store.note_unembedded(keys.partition)
+        await scopes.note_unembedded(keys.partition)
     own.client().config_set("min-replicas-to-write", 0)
     assert (await store.read(("HGET", keys.session("s"), "times"))).answers == [b"1"]
 
 
 async def test_our_own_mistakes_are_not_taken_for_an_outage(
-    own: Valkey, store: PartitionStore, keys: PartitionKeys
+    own: Valkey, store: PartitionStore, scopes: ScopeRegistry, keys: PartitionKeys
 ) -> None:
     for key in (keys.meta, SCOPES):
         own.client().set(key, "neither a hash nor a set")
     mistaken: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: store.read(("HGET", keys.meta, "n")),
         lambda: store.apply(change(keys, keys.meta)),
-        store.scopes,
+        scopes.all,
     )
     for call in mistaken:
         with pytest.raises(ResponseError):

@@ -14,7 +14,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.keys import CURRENT_MODEL, PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import Applied, Conflicted, PartitionStore
-from remembrancer.store.vector_sets import VectorSets
+from remembrancer.store.vector_sets import VectorSets, read_sets
 from services.gateway.search.encoding import Encoded
 from services.gateway.shared.put_record import put_record
 
@@ -35,6 +35,7 @@ class Partition:
 
     def __init__(self, redis: Any, store: PartitionStore, keys: PartitionKeys) -> None:
         self.redis, self.store, self.keys = redis, store, keys
+        self.models = ModelRegistry(redis)
         self.meanwhile: Meanwhile | None = None
         self.filling = self.new_filling()
 
@@ -48,7 +49,7 @@ class Partition:
 
         async def check() -> None: ...
 
-        return Filling(self.store, model, embed, check, lambda _: None)
+        return Filling(self.store, self.models, model, embed, check, lambda _: None)
 
     def change(self, sets: VectorSets, text: str, model: str, n: int | None = None) -> Change:
         change = Change(self.keys)
@@ -58,15 +59,18 @@ class Partition:
         put_record(change, n or change.allocate(), record, Encoded(vectors, store_pb2.Analysis()), model, sets)
         return change
 
+    async def sets(self) -> VectorSets:
+        return await read_sets(self.store, self.models, self.keys)
+
     async def write(self, text: str, model: str = OLD, n: int | None = None) -> None:
-        sets = await self.store.vector_sets(self.keys)
+        sets = await self.sets()
         assert isinstance(await self.store.apply(self.change(sets, text, model, n)), Applied)
 
     async def fill(self) -> int:
         return await self.filling.fill(self.keys.partition)
 
     async def flip(self) -> None:
-        await ModelRegistry(self.redis).flip(NEW)
+        await self.models.flip(NEW)
 
     async def settle(self) -> None:
         await self.filling.settle(self.keys.partition, [OLD])
@@ -148,7 +152,7 @@ async def test_a_write_decided_before_a_step_and_applied_after_it_is_decided_ane
     if step == "settle":
         await partition.fill()
         await partition.flip()
-    change = partition.change(await partition.store.vector_sets(partition.keys), "late", OLD)
+    change = partition.change(await partition.sets(), "late", OLD)
     await (partition.fill() if step == "begin" else partition.settle())
     outcome = await partition.store.apply(change)
     assert isinstance(outcome, Conflicted)

@@ -11,7 +11,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ReadOnlyError, ResponseError
 
 from remembrancer.model.errors import PartitionLoading, PartitionTooLarge, StoreUnavailable
-from remembrancer.store.reader import FeedEntry, FeedOp, PartitionReader, StoredRecord
+from remembrancer.store.feed import FeedEntry, FeedOp
+from remembrancer.store.reader import PartitionReader, StoredRecord
 from tests.records import record
 from tests.unit.index.records import stored
 from workers.index.model import Model

@@ -13,11 +13,8 @@ class FakeRedis:
         self._values = {CURRENT_MODEL: current}
         self._hashes = {MODELS: models}
 
-    async def get(self, key: str) -> bytes | None:
-        return self._values[key]
-
-    async def hget(self, key: str, field: bytes) -> bytes | None:
-        return self._hashes[key].get(field)
+    async def execute_command(self, command: str, key: str, *fields: str) -> bytes | None:
+        return self._values[key] if command == "GET" else self._hashes[key].get(fields[0].encode())
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,13 @@ def test_the_store_and_the_runtime_do_not_know_each_other() -> None:
     )
 
 
+def test_who_writes_to_the_store_does_not_need_what_reads_vectors() -> None:
+    reading = ("numpy", "remembrancer.store.reader")
+    found = importing("remembrancer.store", *reading)
+    assert [line for line in found if not line.startswith("remembrancer/store/reader.py")] == []
+    assert found
+
+
 def test_the_reindexing_stands_on_the_store_alone() -> None:
     above = ("remembrancer.runtime", "remembrancer.client", "remembrancer.cli", "typer", "rich")
     assert importing("remembrancer.reindex", *above) == []

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from remembrancer.model.ids import SessionRef, new_token
 from remembrancer.store.change import Change, Numbers, Replay, StoreTime
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.store.reader import FeedOp
 from remembrancer.store.sessions import listed, listing
 
 KEYS = PartitionKeys(partition_of("test:change"))

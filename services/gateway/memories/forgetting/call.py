@@ -15,9 +15,9 @@ from remembrancer.model.selection import Selection
 from remembrancer.model.text import request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
-from remembrancer.store.reader import FeedOp
 from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
 from services.gateway.memories.forgetting.records import CHUNK, bounds_of, erase_copies, erase_records, progress
 from services.gateway.memories.selecting import check_selection, check_view, find

@@ -18,9 +18,10 @@ from remembrancer.model.selection import Selection
 from remembrancer.model.speakers import names_of
 from remembrancer.store import decode
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
-from remembrancer.store.reader import FeedOp
+from remembrancer.store.vector_sets import read_sets
 from remembrancer.v1 import common_pb2
 from services.gateway.memories.forgetting.copies import scrub_copies
 from services.gateway.memories.forgetting.sessions import scrub_session
@@ -167,9 +168,9 @@ async def _erase(
         change.require_same("record", keys.records, str(n), raw)
         change.announce(FeedOp.RECORD, n)
     hashes = [keys.records, keys.learned, keys.counts]
-    sets = await parts.store.vector_sets(keys)
+    sets = await read_sets(parts.store, parts.models, keys)
     sets.require(change)
-    hashes += [keys.vectors(model_id) for model_id in {*sets.models(), *await parts.store.models()}]
+    hashes += [keys.vectors(model_id) for model_id in {*sets.models(), *await parts.models.ids()}]
     for key in hashes:
         change.write("HDEL", key, *fields)
     for waiting in (keys.unembedded, keys.behind):

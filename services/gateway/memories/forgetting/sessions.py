@@ -10,9 +10,9 @@ from remembrancer.model.erasure import bare_info, bare_outcome, without_summary
 from remembrancer.model.ids import parse_session
 from remembrancer.store import decode
 from remembrancer.store.change import Change
+from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
-from remembrancer.store.reader import FeedOp
 from services.gateway.shared.parts import Parts
 
 

@@ -1,0 +1,53 @@
+"""The registry of scopes: which there are, which are named alike, which may hold records without a vector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remembrancer.model.scope import look_alike
+from remembrancer.store.failures import store_failures
+from remembrancer.store.keys import LOOK_ALIKES, SCOPES, UNEMBEDDED, digest
+
+
+class ScopeRegistry:
+    """The notes on scopes. All methods raise StoreUnavailable."""
+
+    def __init__(self, redis: Any) -> None:
+        """Take a client from `connect`."""
+        self._redis = redis
+
+    async def register(self, partition: str, scope: str) -> None:
+        """Put a scope into the registry; to be called before its first record is written."""
+        await self._do("HSET", SCOPES, partition, scope)
+        await self._do("SADD", _alike_key(scope), scope)
+
+    async def all(self) -> dict[str, str]:
+        """Return every registered partition digest with its scope, some of them empty."""
+        with store_failures():
+            found = await self._redis.hgetall(SCOPES)
+        return {partition.decode(): scope.decode() for partition, scope in found.items()}
+
+    async def alike(self, scope: str) -> list[str]:
+        """Return other registered scopes that differ only by case or by `-` and `_`."""
+        found = await self._do("SMEMBERS", _alike_key(scope))
+        return sorted(other for raw in found if (other := raw.decode()) != scope)
+
+    async def unembedded(self) -> list[str]:
+        """Return partitions that may hold records without a vector."""
+        return sorted(raw.decode() for raw in await self._do("SMEMBERS", UNEMBEDDED))
+
+    async def note_unembedded(self, partition: str) -> None:
+        """Note that a partition may hold records without a vector."""
+        await self._do("SADD", UNEMBEDDED, partition)
+
+    async def all_embedded(self, partition: str) -> None:
+        """Note that a partition has no records without a vector, as far as is known."""
+        await self._do("SREM", UNEMBEDDED, partition)
+
+    async def _do(self, *command: str) -> Any:
+        with store_failures():
+            return await self._redis.execute_command(*command)
+
+
+def _alike_key(scope: str) -> str:
+    return LOOK_ALIKES + digest(look_alike(scope))
