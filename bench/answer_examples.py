@@ -18,6 +18,7 @@ from bench.left_out import groups
 from bench.stores import record_all
 from remembrancer.client import Client, tenant
 from remembrancer.model import probable_answer_features as seen
+from remembrancer.model.ids import number_of
 from remembrancer.model.speakers import candidates, names_of
 from remembrancer.v1 import recall_pb2
 
@@ -126,7 +127,7 @@ def _ask(
     options = seen.considered([_option(hit) for hit in answer.hits.turns])
     if not options:
         return None
-    relevant = {int(hit.memory_id.partition("_")[2]) for hit in answer.hits.turns if hit.msg_id in question.relevant}
+    relevant = {number_of(hit.memory_id) for hit in answer.hits.turns if hit.msg_id in question.relevant}
     mentioned = [name for name in candidates(question.text) if name in speakers]
     return Example(
         question=seen.Question.of(question.text, mentioned, answer.as_of.ToDatetime(UTC)),
@@ -139,7 +140,7 @@ def _ask(
 
 def _option(hit: recall_pb2.Hit) -> seen.Option:
     return seen.Option(
-        n=int(hit.memory_id.partition("_")[2]),
+        n=number_of(hit.memory_id),
         relevance=hit.relevance,
         content=hit.content,
         speaker=hit.name,

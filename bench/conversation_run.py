@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bench.dataset import Conversation, Question
 from bench.left_out import groups
 from remembrancer.client import Client, turn
+from remembrancer.model.ids import number_of
 from remembrancer.v1 import recall_pb2
 
 TOP_K = 10
@@ -98,5 +99,5 @@ def judged(question: Question, answer: recall_pb2.RecallResponse, *, answerable:
 
 def rank(answer: recall_pb2.RecallResponse) -> list[str]:
     """Return the sender's ids of all returned turns, associated ones included: by score, then in order of writing."""
-    hits = sorted(answer.hits.turns, key=lambda hit: (-hit.score, int(hit.memory_id.rpartition("_")[2])))
+    hits = sorted(answer.hits.turns, key=lambda hit: (-hit.score, number_of(hit.memory_id)))
     return [hit.msg_id for hit in hits]

@@ -7,7 +7,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import InvalidField
-from remembrancer.model.ids import parse_record
+from remembrancer.model.ids import is_procedure, parse_record
 from remembrancer.model.text import counted, is_blank, require
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
@@ -70,12 +70,12 @@ def check_memory(
     entry: session_pb2.MemoryFeedback, exposed: Collection[str], lookup: Lookup
 ) -> session_pb2.MemoryFeedback:
     """Return the entry as it is stored, with its defaults filled in. Errors: Rejection."""
-    if entry.memory_id not in exposed or _is_procedure(entry.memory_id):
+    if entry.memory_id not in exposed or is_procedure(entry.memory_id):
         raise Rejection(
             session_pb2.FEEDBACK_REJECTION_TARGET_NOT_EXPOSED,
             "memory_id",
             "list it in procedure_feedback"
-            if _is_procedure(entry.memory_id)
+            if is_procedure(entry.memory_id)
             else "assess memories that this retrieval returned",
         )
     known = session_pb2.MemoryAssessment.values()
@@ -109,7 +109,7 @@ def check_memory(
 
 def check_procedure(entry: session_pb2.ProcedureFeedback, exposed: Collection[str]) -> session_pb2.ProcedureFeedback:
     """Return the entry as it is stored. Errors: Rejection."""
-    if entry.procedure_id not in exposed or not _is_procedure(entry.procedure_id):
+    if entry.procedure_id not in exposed or not is_procedure(entry.procedure_id):
         raise Rejection(
             session_pb2.FEEDBACK_REJECTION_TARGET_NOT_EXPOSED,
             "procedure_id",
@@ -163,7 +163,7 @@ def _check_replacement(entry: session_pb2.MemoryFeedback, lookup: Lookup) -> Non
         replacement is None
         or record is None
         or record.kind != replacement[0]
-        or _is_procedure(entry.replacement_memory_id)
+        or is_procedure(entry.replacement_memory_id)
     ):
         raise Rejection(
             session_pb2.FEEDBACK_REJECTION_REPLACEMENT_NOT_FOUND,
@@ -192,7 +192,3 @@ def _check_reason(reason: str, required: bool) -> None:
 def _require_words(field: str, text: str, reason: session_pb2.FeedbackRejection.ValueType) -> None:
     if is_blank(text) or len(text) > TEXT_LENGTH:
         raise Rejection(reason, field, f"1 to {TEXT_LENGTH} characters, not blank")
-
-
-def _is_procedure(target: str) -> bool:
-    return target.startswith("proc_")

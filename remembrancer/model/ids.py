@@ -93,6 +93,11 @@ def record_id(kind: int, n: int) -> str:
     return f"{_PREFIXES[kind]}_{n}"
 
 
+def is_procedure(name: str) -> bool:
+    """Return whether an id, made by this service or not, has the form of a procedure's."""
+    return name.startswith(f"{_PREFIXES[store_pb2.RECORD_KIND_PROCEDURE]}_")
+
+
 def number_of(memory_id: str) -> int:
     """Return N of a public record id that this service made."""
     return int(memory_id.rpartition("_")[2])

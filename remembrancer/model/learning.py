@@ -15,6 +15,7 @@ from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import moment
+from remembrancer.model.ids import number_of
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 
 PAIRED: Final = 12
@@ -100,7 +101,7 @@ def used_together(
 ) -> dict[Pair, timestamp_pb2.Timestamp]:
     """Return the pairs of memories of one retrieval that were USED without harm, each with its later row's time."""
     used = [target for target in exposed if target in latest and _links(latest[target])][:PAIRED]
-    at = {int(target.rpartition("_")[2]): latest[target].at for target in used}
+    at = {number_of(target): latest[target].at for target in used}
     return {(low, high): max(at[low], at[high], key=moment) for low, high in combinations(sorted(at), 2)}
 
 

@@ -14,6 +14,7 @@ from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.feedback import Lookup, Rejection, check_memory, check_procedure
+from remembrancer.model.ids import is_procedure, number_of
 from remembrancer.v1 import common_pb2, session_pb2
 
 TARGET_SHOWN: Final = 64
@@ -166,7 +167,7 @@ class _Judge:
 
     def _assess_remaining(self, assessment: session_pb2.MemoryAssessment.ValueType) -> None:
         for target in self._exposed:
-            if target.startswith("proc_") or target in self._listed or target in self._latest:
+            if is_procedure(target) or target in self._listed or target in self._latest:
                 continue
             entry = session_pb2.MemoryFeedback(memory_id=target, assessment=assessment)
             self._accept(target, store_pb2.FeedbackRow(memory=entry, at=self._at))
@@ -189,11 +190,6 @@ class _Judge:
                 target_id=target[:TARGET_SHOWN], reason=reason, field=f"{self._prefix}{field_path}", hint=hint
             )
         )
-
-
-def number_of(target: str) -> int:
-    """Return the N of an exposed target."""
-    return int(target.rpartition("_")[2])
 
 
 def _is_stale(row: store_pb2.FeedbackRow) -> bool:

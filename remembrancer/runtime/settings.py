@@ -38,7 +38,7 @@ class ProcessSettings(BaseSettings):
         default="info", description="least severe level to log"
     )
     log_format: Literal["auto", "json", "console"] = Field(
-        "auto", description="auto = console on a terminal, else json"
+        default="auto", description="auto = console on a terminal, else json"
     )
     worker_token: SecretStr | None = Field(
         default=None, description="16..256 visible ASCII characters, the same for gateway and workers"

@@ -50,7 +50,7 @@ class Contested(PartitionStore):
 @asynccontextmanager
 async def contested(service: LocalService, key: str, rival: Rival, times: int) -> AsyncIterator[Parts]:
     url = service.plan.store_url
-    async with opened(GatewaySettings(log_format="json", store_url=url)) as parts, connection.opened(url) as redis:
+    async with opened(GatewaySettings(store_url=url)) as parts, connection.opened(url) as redis:
         yield replace(parts, store=Contested(redis, key, rival, times))
 
 

@@ -27,7 +27,6 @@ def settings(store: Valkey, worker: str) -> GatewaySettings:
         encoder_targets=worker,
         active_targets=worker,
         deep_targets=f"{worker},{worker}",
-        log_format="json",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import record_id
 from remembrancer.v1 import recall_pb2
 
 EVIDENCE_MAX: Final = 8
@@ -25,7 +26,7 @@ def evidence_of(
 def _evidence(n: int, record: store_pb2.Record, mode: recall_pb2.EvidenceMode.ValueType) -> recall_pb2.Evidence:
     episode = record.kind == store_pb2.RECORD_KIND_EPISODE
     evidence = recall_pb2.Evidence(
-        evidence_id=f"ep_{n}" if episode else f"evt_{n}",
+        evidence_id=record_id(store_pb2.RECORD_KIND_EPISODE if episode else store_pb2.RECORD_KIND_TURN, n),
         source_kind=recall_pb2.EVIDENCE_KIND_EPISODE if episode else recall_pb2.EVIDENCE_KIND_EVENT,
         recorded_at=record.recorded_at,
         occurred_at=record.occurred_at,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import record_id
 from remembrancer.v1 import common_pb2, recall_pb2
 
 SHOWN_USES: Final = 3
@@ -27,7 +28,7 @@ def procedure_of(
     if last_known == common_pb2.OUTCOME_FAILURE:
         caveats.insert(0, CAUTION)
     return recall_pb2.Procedure(
-        procedure_id=f"proc_{n}",
+        procedure_id=record_id(record.kind, n),
         goal=body.goal,
         summary=body.summary,
         context=body.context,

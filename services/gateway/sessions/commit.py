@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.errors import Conflict, SessionEnded
+from remembrancer.model.ids import record_id
 from remembrancer.model.scope import AXIS_LENGTH, require_path
 from remembrancer.model.text import bounded, counted, request_id, require
 from remembrancer.store.keys import PartitionKeys
@@ -145,13 +146,13 @@ def _response(plan: store_pb2.CommitPlan, base: int) -> session_pb2.CommitRespon
         state=plan.state,
         outcome=plan.outcome,
         feedback_status=plan.feedback_status,
-        episode_id=_id("ep", plan.episode, base),
-        procedure_id=_id("proc", plan.procedure, base),
+        episode_id=_id(store_pb2.RECORD_KIND_EPISODE, plan.episode, base),
+        procedure_id=_id(store_pb2.RECORD_KIND_PROCEDURE, plan.procedure, base),
         operation=plan.operation,
         trajectory_left_out=plan.trajectory_left_out,
     )
 
 
-def _id(prefix: str, planned: store_pb2.PlannedWrite, base: int) -> str:
+def _id(kind: int, planned: store_pb2.PlannedWrite, base: int) -> str:
     n = planned.n or (base + planned.allocated if planned.allocated else 0)
-    return f"{prefix}_{n}" if n else ""
+    return record_id(kind, n) if n else ""

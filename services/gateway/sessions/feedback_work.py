@@ -7,7 +7,7 @@ from typing import Final
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model import learning, ledger
 from remembrancer.model.errors import RetrievalNotFound
-from remembrancer.model.ids import RetrievalRef, SessionRef, parse_record
+from remembrancer.model.ids import RetrievalRef, SessionRef, number_of, parse_record
 from remembrancer.runtime.status import to_status
 from remembrancer.store import decode
 from remembrancer.store.change import Change
@@ -113,7 +113,7 @@ class Work:
         return self._staled.get(n) or decode.record(self._state.records.get(n))
 
     def _learn(self, ref: RetrievalRef, row: ledger.RowChange, applied: session_pb2.AppliedFeedback) -> None:
-        n = ledger.number_of(row.target)
+        n = number_of(row.target)
         if n not in self._state.alive:
             return  # Forgotten since it was shown: still assessable, but there is nothing left to teach.
         if row.after.WhichOneof("target") == "procedure":

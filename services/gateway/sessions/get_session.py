@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import InvalidField
+from remembrancer.model.ids import record_id
 from remembrancer.model.scope import require_path
 from remembrancer.model.task_context import to_struct
 from remembrancer.store.keys import PartitionKeys
@@ -51,8 +53,8 @@ async def get_session(
         retrievals=fitting(await retrieval_states(parts, ref, [name.decode() for name in names])),
         retrieval_count=session.count,
         uncovered_count=uncovered,
-        episode_id=f"ep_{session.episode}" if session.episode else "",
-        procedure_id=f"proc_{session.procedure}" if session.procedure else "",
+        episode_id=record_id(store_pb2.RECORD_KIND_EPISODE, session.episode) if session.episode else "",
+        procedure_id=record_id(store_pb2.RECORD_KIND_PROCEDURE, session.procedure) if session.procedure else "",
     )
     if session.state is StoredState.OPEN:
         response.expires_at.CopyFrom(from_ms(session.active_ms + parts.retention.idle_ms))

@@ -14,6 +14,6 @@ def test_the_model_cache_follows_the_xdg_variable(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HOME", "/somewhere")
     for base, cache in ((str(tmp_path), tmp_path), ("relative/paths/do/not/count", Path("/somewhere/.cache"))):
         monkeypatch.setenv("XDG_CACHE_HOME", base)
-        assert EncoderSettings(log_format="json").model_cache == cache / "remembrancer" / "models"
+        assert EncoderSettings().model_cache == cache / "remembrancer" / "models"
     monkeypatch.setenv("REMEMBRANCER_MODEL_CACHE", "")
-    assert EncoderSettings(log_format="json").model_cache == cache / "remembrancer" / "models"
+    assert EncoderSettings().model_cache == cache / "remembrancer" / "models"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model import learning
-from remembrancer.model.ledger import latest_rows, number_of
+from remembrancer.model.ids import number_of
+from remembrancer.model.ledger import latest_rows
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from tests.unit.model.messages import (
     HARMED,
