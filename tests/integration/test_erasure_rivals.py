@@ -20,7 +20,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.store.partition import PartitionStore, Read, Snapshot
 from services.gateway.memories.forgetting.background import finish_erasure
-from services.gateway.memories.forgetting.records import erase_copies
+from services.gateway.memories.forgetting.erasure import erase_copies
 from services.gateway.process import opened
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared.parts import Parts

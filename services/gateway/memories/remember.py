@@ -17,7 +17,8 @@ from remembrancer.model.speakers import names_of
 from remembrancer.model.text import bounded, counted, fold, request_id, require
 from remembrancer.store.keys import digest
 from remembrancer.v1 import common_pb2, memory_pb2
-from services.gateway.memories.writes import Batch, Draft, write
+from services.gateway.memories.write_state import Draft
+from services.gateway.memories.writes import Batch, write
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import BATCH, CONTENT_LENGTH, NAME_LENGTH

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import Message
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
-from remembrancer.model.axes import visible
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import Conflict
 from remembrancer.model.ids import SessionRef, record_id
 from remembrancer.model.scope import ScopeKey
-from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change, Numbers
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied, Read, fields_at, members_at
-from remembrancer.store.sessions import Session, require_open, session_reads, touch
+from remembrancer.store.partition import Applied
+from remembrancer.store.sessions import require_open, touch
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
+from services.gateway.memories.write_state import Draft, WriteState, equal_to, numbers_in, read_write_state
 from services.gateway.requests.calls import Call
 from services.gateway.search.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
 from services.gateway.shared.fragmentation import fragmentation
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
-from services.gateway.shared.named_sessions import must_be_open, named, owned, read_owned, refuse_foreign
+from services.gateway.shared.named_sessions import must_be_open, named, read_owned, refuse_foreign
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record
 from services.gateway.shared.registering import register, sets_for
@@ -34,34 +33,8 @@ from services.gateway.shared.retries import apply_once, tries
 ATTEMPTS: Final = 16
 """Tries while others write equal texts; the texts are embedded once."""
 
-EQUALS_COMPARED: Final = 512
-"""Of the records of one text the newest so many, which a new one is compared with, oldest first, and listed after."""
-
 ENCODE_SHARE: Final = 0.8
 """Of a write's time, the most that encoding may take."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """One record to be written.
-
-    `duplicate` is the digest under which equal ones are found, "" when none can be told; `any_axes` says that what is
-    found under it is equal whatever its axes. `project` is what `@auto` was resolved to.
-    """
-
-    record: store_pb2.Record
-    duplicate: str
-    analysed: str
-    speakers: Sequence[str] = ()
-    any_axes: bool = False
-    project: str | None = None
-    warnings: Sequence[common_pb2.Warning] = ()
-
-    def equals(self, stored: store_pb2.Record) -> bool:
-        """Return whether a record found under the same digest makes this one superfluous."""
-        if self.any_axes:
-            return True
-        return stored.status == common_pb2.MEMORY_STATUS_ACTIVE and visible(stored.axes, self.record.axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +48,6 @@ class Batch:
     session_key: str
     request: Message
     drafts: Callable[[common_pb2.Axes], Sequence[Draft]]
-
-
-@dataclass(slots=True)
-class _WriteState:
-    now_ms: int
-    ever_written: bool
-    session: Session | None
-    paused: bool = False
-    raw: dict[str, bytes | None] = field(default_factory=dict)
-    stored: dict[int, store_pb2.Record] = field(default_factory=dict)
-    unembedded: set[int] = field(default_factory=set)
-    first: store_pb2.WritePlan | None = None
-    first_base: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +78,7 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
     pause = keys.pause(call.caller, batch.session_key)
     encoded: EncodedTexts | None = None
     async for _ in tries(ATTEMPTS):
-        state = await _read_state(parts, keys, ref, drafts, call, idempotency, pause)
+        state = await read_write_state(parts, keys, ref, drafts, call, idempotency, pause)
         if state.first is not None:
             return _results(state.first, state.first_base)
         if state.session is not None:
@@ -151,39 +111,9 @@ async def _session_axes(parts: Parts, ref: SessionRef | None, call: Call) -> com
     return (await read_owned(parts.store, ref, call.caller, parts.retention)).info.axes
 
 
-async def _read_state(
-    parts: Parts,
-    keys: PartitionKeys,
-    ref: SessionRef | None,
-    drafts: Sequence[Draft],
-    call: Call,
-    idempotency: Idempotency,
-    pause: str,
-) -> _WriteState:
-    digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
-    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause), ("HMGET", keys.duplicates, *digests)]
-    reads += [session_reads(ref)] if ref is not None else []
-    snapshot = await parts.store.read(*reads, *idempotency.reads())
-    n, paused, lists, *rest = snapshot.answers
-    session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
-    raw = dict(zip(digests, lists, strict=True))
-    state = _WriteState(snapshot.now_ms, int(n or 0) > 0, session, bool(paused), raw)
-    first = idempotency.first(rest)
-    if first is not None:
-        state.first, state.first_base = store_pb2.WritePlan.FromString(first.answer), first.base
-        return state
-    ns = sorted({number for value in raw.values() for number in _numbers(value)})
-    if not ns:
-        return state
-    records, waiting = (await parts.store.read(fields_at(keys.records, ns), members_at(keys.unembedded, ns))).answers
-    state.stored = decode.records(ns, records)
-    state.unembedded = {number for number, waits in zip(ns, waiting, strict=True) if waits}
-    return state
-
-
-async def _encode(parts: Parts, drafts: Sequence[Draft], state: _WriteState, call: Call) -> EncodedTexts:
+async def _encode(parts: Parts, drafts: Sequence[Draft], state: WriteState, call: Call) -> EncodedTexts:
     """Encode all drafts that have no equal; the others keep an empty place, so that places match."""
-    wanted = [i for i, draft in enumerate(drafts) if _equal(draft, state) is None]
+    wanted = [i for i, draft in enumerate(drafts) if equal_to(draft, state) is None]
     encoded = await parts.encoder.encode(
         [(drafts[i].record.content, drafts[i].analysed) for i in wanted],
         encoder_pb2.LANE_WRITE,
@@ -199,7 +129,7 @@ def _change(
     parts: Parts,
     keys: PartitionKeys,
     drafts: Sequence[Draft],
-    state: _WriteState,
+    state: WriteState,
     encoded: EncodedTexts,
     sets: VectorSets,
 ) -> tuple[Change, store_pb2.WritePlan]:
@@ -211,7 +141,7 @@ def _change(
         change.require_same("equal texts", keys.duplicates, digest, raw)
     made: dict[str, list[tuple[Draft, store_pb2.PlannedWrite]]] = {}
     for draft, text in zip(drafts, encoded.texts, strict=True):
-        n = _equal(draft, state)
+        n = equal_to(draft, state)
         if n is not None:
             plan.items.add(kind=draft.record.kind, n=n, embedded=n not in state.unembedded, matched=True)
             continue
@@ -230,7 +160,7 @@ def _change(
             item.resolved_project_id = draft.project
         plan.warnings.extend(warning for warning in draft.warnings if warning not in plan.warnings)
     for digest, twins in made.items():
-        known = ",".join(str(n) for n in _numbers(state.raw.get(digest)))
+        known = ",".join(str(n) for n in numbers_in(state.raw.get(digest)))
         numbers = Numbers(known, tuple(Allocated(planned.allocated) for _, planned in twins))
         change.write("HSET", keys.duplicates, digest, numbers)
     if state.session is not None:
@@ -239,7 +169,7 @@ def _change(
 
 
 def _put(
-    change: Change, draft: Draft, text: Encoded, model_id: str, state: _WriteState, sets: VectorSets
+    change: Change, draft: Draft, text: Encoded, model_id: str, state: WriteState, sets: VectorSets
 ) -> store_pb2.PlannedWrite:
     keys, n = change.keys, change.allocate()
     record = _dated(draft.record, state)
@@ -252,7 +182,7 @@ def _put(
     return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=text.vectors is not None)
 
 
-def _dated(draft: store_pb2.Record, state: _WriteState) -> store_pb2.Record:
+def _dated(draft: store_pb2.Record, state: WriteState) -> store_pb2.Record:
     """Return the record as it is stored: with its arrival, and credited to the session."""
     record = store_pb2.Record()
     record.CopyFrom(draft)
@@ -263,18 +193,6 @@ def _dated(draft: store_pb2.Record, state: _WriteState) -> store_pb2.Record:
     record.status = common_pb2.MEMORY_STATUS_ACTIVE
     record.session_id = state.session.id if state.session is not None else ""
     return record
-
-
-def _equal(draft: Draft, state: _WriteState) -> int | None:
-    for n in _numbers(state.raw.get(draft.duplicate)):
-        stored = state.stored.get(n)
-        if stored is not None and draft.equals(stored):
-            return n
-    return None
-
-
-def _numbers(value: bytes | None) -> list[int]:
-    return [int(part) for part in value.split(b",")[-EQUALS_COMPARED:]] if value else []
 
 
 def _results(plan: store_pb2.WritePlan, base: int) -> Written:

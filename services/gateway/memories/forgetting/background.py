@@ -11,7 +11,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import seconds
 from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store.keys import PartitionKeys
-from services.gateway.memories.forgetting.records import erase_copies, erase_records
+from services.gateway.memories.forgetting.erasure import erase_copies, erase_records
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.rounds import Round
 

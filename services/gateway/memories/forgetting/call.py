@@ -19,7 +19,8 @@ from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
-from services.gateway.memories.forgetting.records import CHUNK, bounds_of, erase_copies, erase_records, progress
+from services.gateway.memories.forgetting.erasure import bounds_of, erase_copies, erase_records, progress
+from services.gateway.memories.forgetting.records import CHUNK
 from services.gateway.memories.selecting import check_selection, check_view, find
 from services.gateway.requests.calls import Call
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency

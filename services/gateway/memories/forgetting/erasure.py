@@ -1,0 +1,91 @@
+"""Carries out erasures: first the records with all that is derived from them, then the copies elsewhere.
+
+Every chunk is one change that also moves the erasure on, so that whoever finds one half done can go on with it: the
+call that began it, or any gateway's background task.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import from_ms
+from remembrancer.model.errors import Conflict
+from remembrancer.model.selection import Selection
+from remembrancer.store.change import Change
+from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.partition import Applied
+from remembrancer.v1 import common_pb2
+from services.gateway.memories.forgetting.copies import scrub_copies
+from services.gateway.memories.forgetting.records import next_chunk
+from services.gateway.shared.idempotency import WRITES_MS
+from services.gateway.shared.parts import Parts
+from services.gateway.shared.retries import tries
+
+ATTEMPTS: Final = 24
+"""Tries of a chunk while its records, or those with equal texts and speakers, are written."""
+
+
+def bounds_of(selection: Selection) -> store_pb2.ErasureBounds:
+    """Return a selection as it is stored."""
+    return store_pb2.ErasureBounds(
+        axes=selection.axes,
+        any_agent=selection.any_agent,
+        kinds=[store_pb2.RecordKind.ValueType(kind) for kind in sorted(selection.kinds)],
+        types=[common_pb2.MemoryType.ValueType(type_) for type_ in sorted(selection.types)],
+        occurred_after=selection.after,
+        occurred_before=selection.before,
+    )
+
+
+async def progress(parts: Parts, keys: PartitionKeys, name: str) -> store_pb2.Erasure:
+    """Return how far an erasure has come; an empty one in its last stage when it is done."""
+    raw = await parts.store.read_one(("HGET", keys.erasures, name))
+    if raw is None:
+        return store_pb2.Erasure(stage=store_pb2.ERASURE_STAGE_COPIES)
+    return store_pb2.Erasure.FromString(raw)
+
+
+async def erase_records(parts: Parts, keys: PartitionKeys, name: str) -> None:
+    """Erase records until none of the erasure is left: no later search finds any of them.
+
+    Errors: Conflict when the next of them change each time they are looked at.
+    """
+    while await _erase_chunk(parts, keys, name):
+        pass
+
+
+async def _erase_chunk(parts: Parts, keys: PartitionKeys, name: str) -> bool:
+    """Erase the next records; return whether there may be more of them."""
+    async for _ in tries(ATTEMPTS):
+        snapshot = await parts.store.read(("HGET", keys.erasures, name))
+        raw = snapshot.answers[0]
+        if raw is None:
+            return False
+        erasure = store_pb2.Erasure.FromString(raw)
+        if erasure.stage == store_pb2.ERASURE_STAGE_COPIES:
+            return False
+        change = await next_chunk(parts, keys, erasure)
+        erasure.at.CopyFrom(from_ms(snapshot.now_ms))
+        change.require_same("erasure", keys.erasures, name, raw)
+        change.write("HSET", keys.erasures, name, erasure.SerializeToString())
+        outcome = await parts.store.apply(change)
+        if isinstance(outcome, Applied):
+            parts.warm(keys.partition, outcome.head)
+            return True
+    raise Conflict("the memories are changed too often meanwhile; they are erased later")
+
+
+async def erase_copies(parts: Parts, keys: PartitionKeys, name: str) -> None:
+    """Erase the copies and end the erasure. Errors: Conflict; the erasure is as it was then."""
+    raw = await parts.store.read_one(("HGET", keys.erasures, name))
+    if raw is None:
+        return
+    erasure = store_pb2.Erasure.FromString(raw)
+    await scrub_copies(parts, keys, everything=erasure.everything)
+    # Wanted before the erasure is gone: a crash in between costs a rewrite too many, not one too few.
+    await parts.sweeper.want_rewrite()
+    change = Change(keys)
+    change.write("HDEL", keys.erasures, name)
+    change.write("SET", keys.erased(name), erasure.erased, "PX", WRITES_MS)
+    await parts.store.apply(change)
