@@ -15,6 +15,9 @@ from tests.cluster_service import ClusterService
 from tests.gateway import Service
 
 PAIRS = 100
+LEADS = (0.0, 0.05, 0.3)
+"""Seconds that commits begin before recalls, round after round: without any, recalls are first on a busy machine."""
+
 COMMITTED = session_pb2.SESSION_STATE_COMMITTED
 
 
@@ -24,14 +27,14 @@ async def commit(client: AsyncClient, scope: str, session_id: str) -> session_pb
     )
 
 
-async def race(client: AsyncClient, scope: str, chance: random.Random, seen: Counter[str]) -> None:
+async def race(client: AsyncClient, scope: str, chance: random.Random, seen: Counter[str], lead: float) -> None:
     """Run 100 commits and 100 recalls on one new session at once; check what came of it."""
     opened = await client.activate("find the kiln", "warm hands", scope=scope)
     session_id = opened.session_id
     await client.feedback(opened.retrieval_id, remaining="not_used", coverage="complete")
 
     async def recall() -> recall_pb2.RecallResponse:
-        await asyncio.sleep(chance.uniform(0, 0.02))
+        await asyncio.sleep(lead + chance.uniform(0, 0.02))
         return await client.recall("where is the kiln?", scope=scope, session_id=session_id, top_k=1, timeout=30)
 
     async def close() -> session_pb2.CommitResponse:
@@ -82,8 +85,8 @@ async def rounds(service: Service, scope: str, count: int) -> None:
     chance, seen = random.Random(19), Counter[str]()
     async with AsyncClient.connect(service.address, attempts=1) as client:
         await client.remember([memory("fact", "The kiln is in the yard.")], scope=scope)
-        for _ in range(count):
-            await race(client, scope, chance, seen)
+        for number in range(count):
+            await race(client, scope, chance, seen, LEADS[number % len(LEADS)])
     # Both ends happened, or the rounds would show little.
     assert seen["committed"] > 0
     assert seen["committed"] + seen["recalled"] == count
