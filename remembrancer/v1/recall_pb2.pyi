@@ -614,7 +614,9 @@ class Hit(_message.Message):
     pathway: Global___Pathway.ValueType
     """Whether it matched the query itself or was reached through the graph."""
     time_uncertain: _builtins.bool
-    """Whether the source's time was missing or not understood."""
+    """Whether a turn's time, which comes as text, was missing or not understood. A statement without a time has that of
+    its arrival, and that is certain.
+    """
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:
         """Who the memory belongs to."""

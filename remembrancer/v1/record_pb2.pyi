@@ -79,7 +79,9 @@ class MemoryRecord(_message.Message):
     msg_id: _builtins.str
     """The sender's id of a turn."""
     time_uncertain: _builtins.bool
-    """Whether the source's time was missing or not understood."""
+    """Whether a turn's time, which comes as text, was missing or not understood. A statement without a time has that of
+    its arrival, and that is certain.
+    """
     origin_scope: _builtins.str
     """The scope an imported record came from; "" = written here."""
     session_id: _builtins.str
