@@ -54,7 +54,8 @@ def build(message: type[_M], **fields: Any) -> _M:
     Enum values may be names, messages mappings (at any depth), moments datetimes, durations timedeltas, and steps of a
     procedure the text of their summary. Errors name the field:
     TypeError for a value of another kind, such as text where a list is wanted; ValueError for an unknown field or enum
-    name, and for text with a lone surrogate (half of a character beyond U+FFFF), which has no UTF-8 form.
+    name, for two fields of which only one may be set, and for text with a lone surrogate (half of a character beyond
+    U+FFFF), which has no UTF-8 form.
     """
     return message(**_fields(message, fields, ""))
 
@@ -95,12 +96,16 @@ def _fields(message: type[Message], fields: Mapping[str, Any], at: str) -> dict[
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise ValueError(f"{at}{unknown[0]}: there is no such field; there are: {', '.join(known)}")
+    given = {name: value for name, value in fields.items() if value is not None}
+    for choice in message.DESCRIPTOR.oneofs:
+        among = [field.name for field in choice.fields if field.name in given]
+        if len(among) > 1:
+            raise ValueError(f"{at}{' and '.join(among)}: only one of {', '.join(f.name for f in choice.fields)}")
     return {
         name: _values(known[name], value, f"{at}{name}")
         if known[name].is_repeated
         else _value(known[name], value, at + name)
-        for name, value in fields.items()
-        if value is not None
+        for name, value in given.items()
     }
 
 

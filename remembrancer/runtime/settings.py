@@ -64,9 +64,9 @@ class ProcessSettings(BaseSettings):
             if name.endswith(INJECTED_SUFFIXES):
                 raise TypeError(f"{cls.__name__}.{name}: no setting may end in _PORT, _HOST or _ADDR")
 
-    def checks_credentials(self) -> bool:
-        """Return whether callers of `listen` must prove who they are; overridden where that is not the worker token."""
-        return self.worker_token is not None
+    def missing_credentials(self) -> str:
+        """Return why callers of `listen` need not prove who they are, "" when they must."""
+        return "" if self.worker_token is not None else f"no credentials are configured ({PREFIX}WORKER_TOKEN)"
 
     @field_validator("store_url")
     @classmethod
@@ -92,10 +92,11 @@ class ProcessSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _no_open_door(self) -> Self:
-        if not address.is_loopback(self.listen) and not self.checks_credentials():
+        missing = self.missing_credentials()
+        if missing and not address.is_loopback(self.listen):
             raise ValueError(
-                f"{PREFIX}LISTEN={self.listen!r} can be reached from other machines, but no credentials are configured "
-                f"({PREFIX}WORKER_TOKEN); allowed without them: a loopback address"
+                f"{PREFIX}LISTEN={self.listen!r} can be reached from other machines, but {missing}; "
+                "allowed without credentials: a loopback address"
             )
         return self
 

@@ -48,7 +48,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_FEEDBACK_INCOMPLETE: _ErrorReason.ValueType  # 10
     """FAILED_PRECONDITION: retrievals of the session are not covered by feedback; FeedbackIncomplete lists them."""
     ERROR_REASON_SCOPE_NOT_EMPTY: _ErrorReason.ValueType  # 11
-    """Reserved. FAILED_PRECONDITION: an import needs a scope that was never written to."""
+    """FAILED_PRECONDITION: an import needs a scope that was never written to."""
     ERROR_REASON_CREDENTIALS_MISSING: _ErrorReason.ValueType  # 12
     """UNAUTHENTICATED: no credentials came with the call."""
     ERROR_REASON_CREDENTIALS_INVALID: _ErrorReason.ValueType  # 13
@@ -118,7 +118,7 @@ ERROR_REASON_SESSION_EXPIRED: ErrorReason.ValueType  # 9
 ERROR_REASON_FEEDBACK_INCOMPLETE: ErrorReason.ValueType  # 10
 """FAILED_PRECONDITION: retrievals of the session are not covered by feedback; FeedbackIncomplete lists them."""
 ERROR_REASON_SCOPE_NOT_EMPTY: ErrorReason.ValueType  # 11
-"""Reserved. FAILED_PRECONDITION: an import needs a scope that was never written to."""
+"""FAILED_PRECONDITION: an import needs a scope that was never written to."""
 ERROR_REASON_CREDENTIALS_MISSING: ErrorReason.ValueType  # 12
 """UNAUTHENTICATED: no credentials came with the call."""
 ERROR_REASON_CREDENTIALS_INVALID: ErrorReason.ValueType  # 13

@@ -439,7 +439,7 @@ class RecallResponse(_message.Message):
     scope_known: _builtins.bool
     """False when the scope was never written to."""
     more_available: _builtins.bool
-    """Whether something above the relevance floor was cut off by `top_k`."""
+    """Whether something above the relevance floor, .3, was cut off by `top_k`."""
     probable_answer_reason: Global___ProbableAnswerReason.ValueType
     """Set if and only if `probable_answer` is not."""
     resolved_project_id: _builtins.str
@@ -1183,7 +1183,7 @@ class RecallWithContextRequest(_message.Message):
     min_score: _builtins.float
     """Lowest relevance of a returned memory, if it is above the gate: 0..1."""
     relax_gate: _builtins.bool
-    """Halves the quality gate, and does nothing else."""
+    """Halves the quality gate, which is a relevance of .3, and does nothing else."""
     full_content: _builtins.bool
     """Whole texts of memories within 200000 code points in all, instead of the first 500 of each."""
     evidence: Global___EvidenceMode.ValueType

@@ -537,7 +537,7 @@ class ActivateRequest(_message.Message):
     evidence: _recall_pb2.EvidenceMode.ValueType
     """How much evidence is returned; default REFERENCES."""
     top_k: _builtins.int
-    """How many memories: 1..50, default 5. Only such above the relevance floor are returned."""
+    """How many memories: 1..50, default 5. Only such above the relevance floor, .3, are returned."""
     request_id: _builtins.str
     """Makes retries safe for 24 hours: 1..64 ASCII characters; "" = no protection."""
     @_builtins.property

@@ -64,6 +64,7 @@ LONG_CALLS = (
 async def serve_gateway(settings: GatewaySettings) -> None:
     """Serve until told to stop."""
     async with opened(settings) as parts:
+        parts.operating_context.check()
         await _serve_parts(parts, settings)
 
 

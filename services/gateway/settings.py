@@ -48,9 +48,9 @@ class GatewaySettings(ProcessSettings):
         default=True, description="true or false: whether recalls name a probable answer unless told not to"
     )
 
-    def checks_credentials(self) -> bool:
-        """Return False: callers of the public API are not asked for credentials, so it stays on loopback."""
-        return False
+    def missing_credentials(self) -> str:
+        """Return why the public API stays on loopback."""
+        return "callers of the public API are not asked for credentials"
 
     @field_validator("encoder_targets", "active_targets", "deep_targets")
     @classmethod

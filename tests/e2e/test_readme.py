@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import CodeType
 
 import pytest
 from pydantic.fields import FieldInfo
@@ -19,10 +20,27 @@ README = Path(__file__).parents[2] / "README.md"
 ADDRESS = "127.0.0.1:7700"
 
 
-def test_the_example_runs_again_and_again(service: LocalService, capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert ADDRESS in example
-    program = compile(example.replace(ADDRESS, service.address), str(README), "exec")
+def examples(service: LocalService) -> list[CodeType]:
+    found = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert all(ADDRESS in example for example in found)
+    return [compile(example.replace(ADDRESS, service.address), str(README), "exec") for example in found]
+
+
+def test_the_example_without_a_session_runs_again_and_again(
+    service: LocalService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, program = examples(service)
+    for _ in range(2):
+        exec(program, {})
+        answer, *messages = capsys.readouterr().out.splitlines()
+        assert re.fullmatch(r"We moved the stand-up to nine\. 0\.\d+", answer)
+        assert messages == [" We moved the stand-up to nine.", "user When do we meet tomorrow?"]
+
+
+def test_the_example_with_a_session_runs_again_and_again(
+    service: LocalService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, _ = examples(service)
     for _ in range(8):
         exec(program, {})
         first, *_, last = capsys.readouterr().out.splitlines()

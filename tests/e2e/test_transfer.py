@@ -140,6 +140,16 @@ def test_vectors_are_kept_and_texts_without_any_wait_for_nothing_with_the_encode
     assert all(record.memory.embedded for record in records(again))
 
 
+def test_an_import_into_a_scope_that_was_forgotten_is_refused_however_it_came_to_be(
+    client: Client, scope: str, filled: Parts
+) -> None:
+    list(client.import_scope(filled, scope=f"{scope}-copy", import_id="i"))
+    client.forget(whole_scope=True, scope=f"{scope}-copy")
+    with pytest.raises(PreconditionFailed) as refused:
+        list(client.import_scope(filled, scope=f"{scope}-copy", import_id="i"))
+    assert refused.value.reason == "SCOPE_NOT_EMPTY"
+
+
 def test_an_export_goes_on_where_it_broke_off(client: Client, scope: str, filled: Parts) -> None:
     rest = list(client.export_scope(scope=scope, after=4))
     assert records(rest) == records(filled)[4:]

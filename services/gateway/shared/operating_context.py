@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import structlog
 
 from remembrancer.model.auto_project import NotUnderstood, parse_projects
+
+MISSING: Final = (0, 0, 0)
+"""What is seen of a file that is not there."""
 
 
 class OperatingContext:
@@ -20,15 +24,24 @@ class OperatingContext:
         self._projects: Mapping[str, str] | None = None
         self._log = structlog.get_logger()
 
+    def check(self) -> None:
+        """Look at the file, so that the log says at once what is wrong with it."""
+        self._look()
+
     @property
     def projects(self) -> Mapping[str, str] | None:
         """Agent -> project as the file has it now; None without a file, or with one that is not understood."""
+        return self._look()
+
+    def _look(self) -> Mapping[str, str] | None:
         if self._path is None:
             return None
         try:
             found = self._path.stat()
-        except OSError:
-            self._seen = self._projects = None
+        except OSError as error:
+            if self._seen != MISSING:
+                self._log.warning("there is no operating context", error=type(error).__name__)
+            self._seen, self._projects = MISSING, None
             return None
         seen = (found.st_mtime_ns, found.st_size, found.st_ino)
         if seen != self._seen:

@@ -322,6 +322,10 @@ def test_a_mapping_with_the_same_names_does_as_well(
         (lambda: recall_calls.recall("q", scope="a:b", axes={"user": "u"}), "axes.user: there is no such field; there"),
         (lambda: recall_calls.recall("q", scope=7), "scope: takes a path such as 'project:apollo' or what tenant"),  # type: ignore[arg-type]
         (lambda: recall_calls.recall("q", scope={"org": "acme"}), "scope.org: there is no such field; there"),
+        (
+            lambda: memory_calls.forget("sch_1", scope="a:b", whole_scope=True),
+            "memory_id and whole_scope: only one of memory_id, selection, whole_scope",
+        ),
         (lambda: memory("fact", 5), "content: takes text; not a int"),  # type: ignore[arg-type]
         (lambda: turn(WHEN), "content: takes text; not a datetime"),  # type: ignore[arg-type]
         (lambda: procedure("how", [WHEN]), r"steps\[0\]: takes a mapping; not a datetime"),  # type: ignore[list-item]

@@ -78,8 +78,8 @@ def test_a_process_without_credentials_of_its_own_refuses_whatever_the_worker_to
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Public(Settings):
-        def checks_credentials(self) -> bool:
-            return False
+        def missing_credentials(self) -> str:
+            return "nobody is asked"
 
     monkeypatch.setenv("REMEMBRANCER_WORKER_TOKEN", "0123456789abcdef")
     monkeypatch.setenv("REMEMBRANCER_LISTEN", "0.0.0.0:1")
