@@ -35,6 +35,15 @@ def unnoted(folder: DataFolder, supervisor: ProcessIdentity) -> str:
     )
 
 
+def not_running(folder: DataFolder) -> str:
+    """Return what there is to say when a command finds no service in a data folder."""
+    where = "has no running service" if folder.root.exists() else "is not there"
+    return (
+        f"Remembrancer is not running here: the data folder {folder.root} {where}. "
+        f"Start it: {typed('up', folder)}; or name another folder with --data or REMEMBRANCER_DATA"
+    )
+
+
 def near(path: Path) -> str:
     """Return a path as it is typed here: relative when it is below the working folder."""
     here = Path.cwd()

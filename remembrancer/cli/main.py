@@ -21,7 +21,11 @@ from remembrancer.cli.up import up as start_service
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Data folder. Default: $XDG_DATA_HOME/remembrancer.", show_default=False),
+    typer.Option(
+        "--data",
+        help="Data folder. Default: $REMEMBRANCER_DATA, else $XDG_DATA_HOME/remembrancer.",
+        show_default=False,
+    ),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from remembrancer.cli.local.folder import DATA
 from remembrancer.cli.local.settings_check import variables
 from remembrancer.runtime.variables import PREFIX, strange
 
@@ -15,4 +16,4 @@ TOKEN: Final = f"{PREFIX}TOKEN"
 
 def unread() -> list[str]:
     """Return a line for each variable of the environment that looks like a setting and is none."""
-    return strange(os.environ, variables() | {TARGET, TOKEN})
+    return strange(os.environ, variables() | {TARGET, TOKEN, DATA})

@@ -112,8 +112,10 @@ def test_export_and_import_through_a_file(run: Run, filled: str, tmp_path: Path)
     assert run("export", filled, str(file)).exit_code == 2  # It does not write over anything.
     nowhere = run("export", filled, str(tmp_path / "nothing" / "scope.jsonl"))
     assert (nowhere.exit_code, len(nowhere.stderr.splitlines())) == (2, 1)
-    for _ in range(2):  # Again is resuming what is complete.
-        assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
+    assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
+    assert "complete before, with 2 records" in run("import", copy, str(file)).stdout
+    (told,) = documents(run("import", copy, str(file), "--json"))
+    assert (told["imported"], told["complete_before"]) == ("2", True)
     again = run("export", copy)
     assert again.exit_code == 0
     first, second = (text.splitlines()[1] for text in (file.read_text(), again.stdout))
@@ -136,10 +138,75 @@ def test_nothing_of_a_damaged_file_is_imported(run: Run, filled: str, scope: str
     assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
 
 
+def test_a_file_that_is_not_whole_is_refused_unless_it_is_wanted(run: Run, filled: str, tmp_path: Path) -> None:
+    file, copy = tmp_path / "scope.jsonl", f"{filled}-copy"
+    run("export", filled, str(file))
+    header, batch = file.read_text().splitlines(keepends=True)
+    fewer = json.loads(batch)
+    del fewer["batch"]["records"][0]
+    for cut, said in (
+        (header, "0 of 2 records, up to number 0 of 2"),
+        (f"{header}{json.dumps(fewer)}\n", "1 of 2 records"),
+        (batch, "is not an export"),
+        ("", "is not an export"),
+    ):
+        file.write_text(cut)
+        refused = run("import", copy, str(file))
+        assert refused.exit_code == 2
+        assert said in refused.stderr
+    file.write_text(header + batch)
+    assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
+    file.write_text(f"{header}{json.dumps(fewer)}\n")
+    assert run("import", f"{copy}-2", str(file), "--incomplete").stdout.strip() == "1 records imported"
+
+
+def test_a_scope_that_was_never_written_to_is_not_exported(run: Run, scope: str, tmp_path: Path) -> None:
+    file = tmp_path / "nothing.jsonl"
+    for target in ([], [str(file)]):
+        refused = run("export", scope, *target)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert f"nothing was ever written to {scope}" in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_user_is_forgotten_whichever_agent_has_the_memories(run: Run, scope: str) -> None:
+    for agent in ("default-agent", "other", "third"):
+        run("ingest", scope, "--agent", agent, "--user", "bob", text=f"Bob told the {agent}.\n")
+    assert run("forget", scope, "--user", "bob", "--agent", "third", "--yes").stdout.strip() == "1 erased"
+    assert run("forget", scope, "--user", "bob", "--yes").stdout.strip() == "2 erased"
+    assert documents(run("recent", scope, "--agent", "other", "--json")) == []
+
+
+def test_what_was_hidden_is_brought_back(run: Run, filled: str) -> None:
+    assert run("forget", filled, "sch_1", "--suppress").stdout.strip() == "1 hidden"
+    assert [found["memory_id"] for found in documents(run("recent", filled, "--json"))] == ["sch_2"]
+    assert "sch_1" in run("recent", filled, "--hidden").stdout
+    assert documents(run("restore", filled, "sch_1", "--json")) == [{"restored": True}]
+    assert "there all the time" in run("restore", filled, "sch_1").stdout
+    assert len(documents(run("recent", filled, "--json"))) == 2
+
+
+def test_forget_takes_one_target(run: Run, filled: str) -> None:
+    for options, said in (
+        (["--user", "bob", "--everything"], "only one of"),
+        (["--everything", "--agent", "x"], "goes without --agent"),
+        (["--everything", "--suppress"], "goes without --agent"),
+    ):
+        refused = run("forget", filled, *options, "--yes")
+        assert refused.exit_code == 2
+        assert said in " ".join(refused.stderr.replace("│", " ").split())
+    assert len(documents(run("recent", filled, "--json"))) == 2
+
+
 def test_without_a_service_one_line_says_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REMEMBRANCER_TARGET", raising=False)
     nothing = tmp_path / "nothing"
     result = CliRunner().invoke(build_app(), ["recent", "a:b", "--data", str(nothing)])
     assert result.exit_code == 3
     assert not nothing.exists()
-    assert len(result.stderr.splitlines()) == 1
+    (line,) = result.stderr.splitlines()
+    assert f"the data folder {nothing} is not there" in line
+    assert "--data" in line
+    assert "--target" in line
+    asked = CliRunner().invoke(build_app(), ["forget", "a:b", "--everything"], env={"REMEMBRANCER_DATA": str(nothing)})
+    assert (asked.exit_code, str(nothing) in asked.stderr, "[y/N]" in asked.stderr) == (3, True, False)

@@ -6,10 +6,18 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+from remembrancer.runtime.variables import PREFIX
+
+DATA: Final = f"{PREFIX}DATA"
+"""The variable that names the data folder where no option does."""
 
 
 def default_data_folder() -> Path:
-    """Return `$XDG_DATA_HOME/remembrancer`, by default `~/.local/share/remembrancer`."""
+    """Return `$REMEMBRANCER_DATA`, else `$XDG_DATA_HOME/remembrancer`, by default `~/.local/share/remembrancer`."""
+    if named := os.environ.get(DATA):
+        return Path(named)
     base = os.environ.get("XDG_DATA_HOME", "")
     # As the XDG specification has it, a relative one is ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".local/share") / "remembrancer"

@@ -39,7 +39,7 @@ class Mode(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (ingest, recall, recent, forget):
+    for command in (ingest, recall, recent, forget, restore):
         app.command()(command)
     app.command("export")(export)
     app.command("import")(import_)
@@ -85,6 +85,7 @@ def recall(
 def recent(
     scope: Scope,
     limit: Annotated[int, typer.Option(min=1, max=10000)] = 20,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Also what was hidden with `forget --suppress`.")] = False,
     agent: Agent = None,
     user: User = None,
     as_json: Json = False,
@@ -94,7 +95,7 @@ def recent(
 ) -> None:
     """Show the newest memories."""
     with connected(target, token, data or default_data_folder()) as client:
-        show_recent(client, scope, limit, _axes(agent_id=agent, user_id=user), as_json=as_json)
+        show_recent(client, scope, limit, _axes(agent_id=agent, user_id=user), hidden=hidden, as_json=as_json)
 
 
 def forget(
@@ -102,8 +103,12 @@ def forget(
     memory_id: Annotated[str | None, typer.Argument(help="One memory, such as sch_12.")] = None,
     everything: Annotated[bool, typer.Option("--everything", help="The whole scope.")] = False,
     agent: Agent = None,
-    user: Annotated[str | None, typer.Option(help="All memories of a user.")] = None,
-    suppress: Annotated[bool, typer.Option("--suppress", help="Only hide; can be brought back.")] = False,
+    user: Annotated[
+        str | None, typer.Option(help="All memories of a user, whichever agent has them unless --agent names one.")
+    ] = None,
+    suppress: Annotated[
+        bool, typer.Option("--suppress", help="Only hide; `restore` brings a memory back, `recent --hidden` shows it.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
     target: Target = None,
@@ -111,16 +116,21 @@ def forget(
     data: Data = None,
 ) -> None:
     """Erase one memory, a user's memories, or a whole scope."""
-    if (memory_id is not None) + (user is not None) + everything != 1:
-        raise typer.BadParameter("name a memory, a --user, or --everything")
-    if memory_id is None and not yes:
-        typer.confirm(f"Forget {'everything' if everything else f'all of {user}'} in {scope}?", abort=True, err=True)
+    named = (memory_id is not None) + (user is not None) + everything
+    if named != 1:
+        raise typer.BadParameter(f"name {'only one of' if named else ''} a memory, a --user, --everything")
+    if everything and (agent is not None or suppress):
+        raise typer.BadParameter("--everything is the whole scope, erased: it goes without --agent and --suppress")
     axes = _axes(agent_id=agent, user_id=user)
     with connected(target, token, data or default_data_folder()) as client:
+        if memory_id is None and not yes:
+            client.wait_connected()
+            what = "everything" if everything else f"all of {user}"
+            typer.confirm(f"{'Hide' if suppress else 'Erase'} {what} in {scope}?", abort=True, err=True)
         answer = client.forget(
             memory_id,
             scope=scope,
-            selection=selection(axes=axes) if user is not None else None,
+            selection=selection(axes=axes, any_axis=["agent_id"] if agent is None else []) if user else None,
             whole_scope=everything or None,
             axes=axes if memory_id is not None and axes else None,
             suppress=suppress,
@@ -131,6 +141,25 @@ def forget(
         print(f"{answer.forgotten} {'hidden' if suppress else 'erased'}")
 
 
+def restore(
+    scope: Scope,
+    memory_id: Annotated[str, typer.Argument(help="A memory or procedure that was hidden or became stale.")],
+    agent: Agent = None,
+    user: User = None,
+    as_json: Json = False,
+    target: Target = None,
+    token: Token = None,
+    data: Data = None,
+) -> None:
+    """Bring back a memory that `forget --suppress` hid, or that was declared stale."""
+    with connected(target, token, data or default_data_folder()) as client:
+        answer = client.restore_memory(memory_id, scope=scope, axes=_axes(agent_id=agent, user_id=user))
+    if as_json:
+        print_json({"restored": answer.restored})
+    else:
+        print("restored" if answer.restored else f"{memory_id} was there all the time")
+
+
 def export(
     scope: Scope,
     file: Annotated[Path | None, typer.Argument(help="Default: standard output.")] = None,
@@ -139,7 +168,10 @@ def export(
     token: Token = None,
     data: Data = None,
 ) -> None:
-    """Write everything that a scope holds as JSON Lines; sessions and ledgers are not exported."""
+    """Write everything that a scope holds as JSON Lines; sessions and ledgers are not exported.
+
+    Exit code 1, and no file, when nothing was ever written to the scope.
+    """
     with connected(target, token, data or default_data_folder()) as client:
         export_scope(client, scope, file, as_json=as_json)
 
@@ -147,6 +179,9 @@ def export(
 def import_(
     scope: Scope,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What export wrote.")],
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Take a file that holds less than its header says.")
+    ] = False,
     as_json: Json = False,
     target: Target = None,
     token: Token = None,
@@ -154,7 +189,7 @@ def import_(
 ) -> None:
     """Fill a scope that was never written to. The same command again resumes an import that broke off."""
     with connected(target, token, data or default_data_folder()) as client:
-        import_scope(client, scope, file, as_json=as_json)
+        import_scope(client, scope, file, incomplete=incomplete, as_json=as_json)
 
 
 def _axes(**axes: str | None) -> dict[str, str]:

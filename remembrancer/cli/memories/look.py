@@ -34,13 +34,17 @@ def recall(
         _show_answer(answer)
 
 
-def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, as_json: bool) -> None:
+def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, hidden: bool, as_json: bool) -> None:
     """Show the newest memories, one JSON document a line with `as_json`."""
     left, token = limit, ""
     memories: list[record_pb2.MemoryRecord] = []
     while left:
         page = client.list_memories(
-            scope=scope, selection=selection(axes=axes), page_size=min(left, 500), page_token=token
+            scope=scope,
+            selection=selection(axes=axes),
+            include_suppressed=hidden,
+            page_size=min(left, 500),
+            page_token=token,
         )
         memories += page.memories
         left, token = limit - len(memories), page.next_page_token

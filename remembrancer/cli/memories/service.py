@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from remembrancer.cli import exits
+from remembrancer.cli.hints import not_running
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.state import read_state
 from remembrancer.client import Client, ClientError, tenant
@@ -22,11 +23,10 @@ ORGANISATION = "org:"
 def connected(target: str | None, token: str | None, data: Path) -> Iterator[Client]:
     """Yield a client of `target`, or of the service that runs from the data folder; exit with one line on failure."""
     if target is None:
-        state = read_state(DataFolder.named(data))
+        folder = DataFolder.named(data)
+        state = read_state(folder)
         if state is None or not state.alive():
-            print(
-                "Remembrancer is not running here; start it with `remembrancer up`, or name a --target", file=sys.stderr
-            )
+            print(f"{not_running(folder)}, or a service elsewhere with --target", file=sys.stderr)
             raise typer.Exit(exits.NOT_RUNNING)
         target = state.gateway
     try:

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from redis.exceptions import RedisError
 
 from remembrancer.cli import exits
+from remembrancer.cli.hints import not_running
 from remembrancer.cli.local.folder import DataFolder, default_data_folder
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.readiness import is_ready
@@ -84,7 +85,7 @@ def reindex_command(
 def _here(folder: DataFolder, model: str, *, silent: bool) -> Reindexed:
     state = read_state(folder)
     if state is None or not state.alive():
-        print("Remembrancer is not running here; start it with `remembrancer up`", file=sys.stderr)
+        print(not_running(folder), file=sys.stderr)
         raise typer.Exit(exits.NOT_RUNNING)
     store_url = state.roles[Role.STORE].probe
     token = SecretStr(folder.secret("worker-token"))

@@ -49,6 +49,7 @@ def running(phase: Phase, gateway: str = "127.0.0.1:54321", failure: str = "") -
 
 def test_commands_are_shown_as_they_are_typed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("REMEMBRANCER_DATA", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(Path(sys.executable).parents[2])
     assert program() == [f"{Path(sys.executable).parents[1].name}/bin/remembrancer"]
@@ -57,6 +58,8 @@ def test_commands_are_shown_as_they_are_typed_here(tmp_path: Path, monkeypatch: 
     assert typed("status", other).endswith("remembrancer status --data 'some where'")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert typed("down", usual) == "remembrancer down"
+    monkeypatch.setenv("REMEMBRANCER_DATA", "some where")
+    assert typed("status", other) == "remembrancer status"
 
 
 def test_a_narrow_terminal_cuts_nothing_off(folder: DataFolder) -> None:
@@ -170,7 +173,7 @@ def test_memories_and_errors_are_no_markup(capsys: pytest.CaptureFixture[str], m
     client.recall.return_value = answer
     client.list_memories.return_value = listing_pb2.ListMemoriesResponse(memories=memories)
     look.recall(client, "org:x", "?", "deep", 5, None, {}, as_json=False)
-    look.recent(client, "org:x", 5, {}, as_json=False)
+    look.recent(client, "org:x", 5, {}, hidden=False, as_json=False)
     shown = capsys.readouterr().out
     for text in ("[i]", "[/content]", "[/name]", "part: [/error]", "[/warning]", "[u]", "[/text]", "[/role]"):
         assert text in shown
@@ -187,7 +190,7 @@ def test_what_the_commands_read_is_not_warned_about(monkeypatch: pytest.MonkeyPa
     assert isinstance(root, TyperGroup)
     read = {str(option.envvar) for command in root.commands.values() for option in command.params if option.envvar}
     assert read == {"REMEMBRANCER_TARGET", "REMEMBRANCER_TOKEN"}
-    for name in (*read, "REMEMBRANCER_TOKENS"):
+    for name in (*read, "REMEMBRANCER_DATA", "REMEMBRANCER_TOKENS"):
         monkeypatch.setenv(name, "x")
     (line,) = unread()
     assert line.startswith("REMEMBRANCER_TOKENS is not a setting")
