@@ -30,6 +30,11 @@ for position, condition in ipairs(plan.conditions) do
   if not holds then return {'CONFLICT', now, position} end
 end
 
+-- Both counters before the first write: what cannot be counted must fail before anything is changed.
+local first = 0
+if #plan.feed > 0 then
+  first = redis.call('HINCRBY', KEYS[plan.meta], 'f', #plan.feed) - #plan.feed
+end
 local base = 0
 if plan.allocate > 0 then
   base = redis.call('HINCRBY', KEYS[plan.meta], 'n', plan.allocate) - plan.allocate
@@ -56,7 +61,6 @@ end
 
 local head = false
 if #plan.feed > 0 then
-  local first = redis.call('HINCRBY', KEYS[plan.meta], 'f', #plan.feed) - #plan.feed
   for i, entry in ipairs(plan.feed) do
     head = string.format('%.0f', first + i) .. '-' .. plan.nonce
     redis.call('XADD', KEYS[plan.stream], 'MAXLEN', '~', plan.keep, head, 'op', entry[1], 'n', value(entry[2]))

@@ -41,7 +41,7 @@ class StoreTime:
 
 Argument = str | bytes | int | Allocated | Numbers | StoreTime
 
-Counter = Literal["LLEN", "SCARD", "ZCARD", "EXISTS"]
+Counter = Literal["LLEN", "HLEN", "SCARD", "ZCARD", "EXISTS"]
 """The command that counts a list, a set or a sorted set."""
 
 

@@ -10,7 +10,10 @@ from remembrancer.store.keys import LOOK_ALIKES, SCOPES, UNEMBEDDED, digest
 
 
 class ScopeRegistry:
-    """The notes on scopes. All methods raise StoreUnavailable."""
+    """The notes on scopes. All methods raise StoreUnavailable.
+
+    A note that is no text is given as something that names nothing: it must not hide the others.
+    """
 
     def __init__(self, redis: Any) -> None:
         """Take a client from `connect`."""
@@ -25,7 +28,7 @@ class ScopeRegistry:
         """Return every registered partition digest with its scope, some of them empty."""
         with store_failures():
             found = await self._redis.hgetall(SCOPES)
-        return {partition.decode(): scope.decode() for partition, scope in found.items()}
+        return {_text(partition): _text(scope) for partition, scope in found.items()}
 
     async def alike(self, scope: str) -> list[str]:
         """Return other registered scopes that differ only by case or by `-` and `_`."""
@@ -34,7 +37,7 @@ class ScopeRegistry:
 
     async def unembedded(self) -> list[str]:
         """Return partitions that may hold records without a vector."""
-        return sorted(raw.decode() for raw in await self._do("SMEMBERS", UNEMBEDDED))
+        return sorted(_text(raw) for raw in await self._do("SMEMBERS", UNEMBEDDED))
 
     async def note_unembedded(self, partition: str) -> None:
         """Note that a partition may hold records without a vector."""
@@ -47,6 +50,10 @@ class ScopeRegistry:
     async def _do(self, *command: str) -> Any:
         with store_failures():
             return await self._redis.execute_command(*command)
+
+
+def _text(raw: bytes) -> str:
+    return str(raw, "utf-8", "replace")
 
 
 def _alike_key(scope: str) -> str:

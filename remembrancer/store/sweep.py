@@ -38,7 +38,7 @@ class Sweeper:
 
     async def erasing(self) -> list[str]:
         """Return the partitions that may have erasures in progress."""
-        return sorted(raw.decode() for raw in await self._do("SMEMBERS", ERASING))
+        return sorted(str(raw, "utf-8", "replace") for raw in await self._do("SMEMBERS", ERASING))
 
     async def want_rewrite(self) -> None:
         """Note that the append-only file may hold erased texts."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import time
 import uuid
 from pathlib import Path
@@ -10,8 +12,9 @@ import pytest
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
-from remembrancer.client import Client, memory, memory_feedback, selection, turn
-from remembrancer.store.keys import partition_of
+from remembrancer.client import AsyncClient, Client, ClientError, memory, memory_feedback, procedure, selection, turn
+from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.v1 import correction_pb2, session_pb2
 from tests.service import OpenSession, Outage, Session, Store, contents, hits
 
 
@@ -231,3 +234,34 @@ def check_a_whole_scope_goes(
     session.commit()
     written = client.remember([memory("fact", "A new start.")], scope=scope).results[0]
     assert int(written.memory_id.removeprefix("sch_")) > count + 2
+
+
+async def test_no_word_of_a_session_comes_back_in_what_a_commit_makes_meanwhile(
+    service: LocalService, stored: Store, scope: str, mark: str
+) -> None:
+    chance = random.Random(8)
+    async with AsyncClient.connect(service.address, attempts=1) as client:
+
+        async def commit(path: str, session_id: str) -> object:
+            await asyncio.sleep(chance.uniform(0, 0.01))
+            made = procedure("repair a boat", ["caulk it"])
+            return await client.commit(
+                session_id, scope=path, final_goal="done", outcome="success", outcome_summary="fine", procedure=made
+            )
+
+        async def forget(path: str) -> object:
+            await asyncio.sleep(chance.uniform(0, 0.03))
+            return await client.forget(scope=path, whole_scope=True)
+
+        for number in range(15):
+            path = f"{scope}-{number}"
+            await client.remember([memory("fact", "Boats leak.")], scope=path)
+            opened = await client.activate("a task", "a goal", scope=path, task_context={"customer": mark})
+            await client.feedback(opened.retrieval_id, remaining="not_used", coverage="complete")
+            committed, forgotten = await asyncio.gather(
+                commit(path, opened.session_id), forget(path), return_exceptions=True
+            )
+            assert isinstance(forgotten, correction_pb2.ForgetResponse)
+            assert isinstance(committed, session_pb2.CommitResponse | ClientError)
+            keys = PartitionKeys(partition_of(path))
+            assert mark.encode() not in values(stored, keys.records.encode())

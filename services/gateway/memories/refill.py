@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Final
 
 import structlog
 
 from remembrancer.internal.v1 import encoder_pb2
-from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
@@ -38,10 +36,14 @@ async def refill(parts: Parts) -> None:
         log.info("embedded records that had no vector", partition=partition, records=count)
 
     refilling = Round("refill", work)
+
+    async def look(_: str) -> None:
+        await refilling.go(await parts.scopes.unembedded())
+
+    looking = Round("look for records without a vector", look)
     while True:
         await asyncio.sleep(PAUSE)
-        with suppress(StoreUnavailable):
-            await refilling.go(await parts.scopes.unembedded())
+        await looking.go(["everywhere"])
 
 
 async def refill_partition(parts: Parts, partition: str) -> int:

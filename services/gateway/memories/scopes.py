@@ -6,6 +6,8 @@ import heapq
 from collections import Counter
 from typing import Final
 
+from redis.exceptions import ResponseError
+
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import SCOPE_LENGTH, parse_scope
 from remembrancer.model.text import bounded
@@ -81,7 +83,10 @@ async def list_scopes(
     response = listing_pb2.ListScopesResponse()
     while ahead:
         path, partition = heapq.heappop(ahead)
-        records = await parts.store.read_one(("HLEN", PartitionKeys(partition).records))
+        try:
+            records = await parts.store.read_one(("HLEN", PartitionKeys(partition).records))
+        except ResponseError:
+            continue  # What stands there is not of the kind that holds records.
         if records and len(response.scopes) == size:
             response.next_page_token = page_token(this_list, response.scopes[-1].path)
             break

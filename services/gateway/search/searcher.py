@@ -39,6 +39,9 @@ ENTITIES: Final = 10
 ENCODE_SHARE: Final = 0.4
 """Of the time for encoding and searching, the most that encoding may take."""
 
+WAIT_SHARE: Final = 0.5
+"""Of a call's time, the most that waiting for its turn may take: a search that begins later finds the tiers late."""
+
 SPARE_DEPTH: Final = 20
 """Candidates asked for beyond twice top_k: some are erased meanwhile, some only one tier takes for a copy."""
 
@@ -113,12 +116,12 @@ class Searcher:
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds_left
-        async with self.passed(question.partition):
+        async with self.passed(question.partition, seconds_left):
             return await self._searched(question, end - loop.time(), may_fail)
 
-    def passed(self, partition: str) -> AbstractAsyncContextManager[None]:
+    def passed(self, partition: str, seconds_left: float) -> AbstractAsyncContextManager[None]:
         """Return what waits for the partition's turn and holds it. Errors, when entered: Overloaded."""
-        return self._gate.passed(partition)
+        return self._gate.passed(partition, seconds_left * WAIT_SHARE)
 
     async def _searched(self, question: Question, seconds_left: float, may_fail: bool) -> Found:
         found = Found()

@@ -32,7 +32,8 @@ class Closing:
         self._state = state
         self._session = state.session
         self._covered = not state.uncovered
-        self._context = state.session.context if context is None else context
+        held = {} if state.wiping else state.session.context
+        self._context = held if context is None else context
         kept = [entry for entry in request.trajectory if not narrates(entry)]
         self._left_out = len(request.trajectory) - len(kept)
         self._outcome = store_pb2.SessionOutcome(
@@ -89,6 +90,9 @@ class Closing:
         ledger, key = session.ref.ledger, keys.session(session.ref.ledger)
         change.require_same("session state", key, "state", session.raw["state"])
         change.require_same("session outcome", key, "outcome", session.raw["outcome"])
+        # An erasure of everything takes the words out of the session, too: none of them may come back in a record.
+        change.require_same("session context", key, "ctx", session.raw["ctx"])
+        change.require_count("erasures", keys.erasures, "HLEN", self._state.erasures)
         if session.state is StoredState.OPEN:
             change.require_recent("session age", key, "active", retention.idle_ms)
         change.require_count("uncovered retrievals", keys.uncovered(ledger), "ZCARD", self._state.uncovered)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.ids import SessionRef
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import fields_at
 from remembrancer.store.sessions import Session, session_reads
@@ -19,7 +21,8 @@ class CommitState:
 
     `members` are the N of the records that the session wrote, `used` the procedures it used with what was learned of
     them (None = nothing), `records` the session's own episode and procedure as stored (None = forgotten since).
-    `paused` says that nothing is to be formed now.
+    `paused` says that nothing is to be formed now. `erasures` are under way in the partition; `wiping` says that one of
+    them is of everything, so that what the session held before must get into no new record.
     """
 
     session: Session
@@ -30,6 +33,8 @@ class CommitState:
     used: dict[int, bytes | None]
     records: dict[int, bytes | None]
     paused: bool
+    erasures: int
+    wiping: bool
 
 
 async def read_commit_state(
@@ -46,9 +51,10 @@ async def read_commit_state(
         ("LRANGE", keys.written(ref.ledger), "0", "-1"),
         ("SMEMBERS", keys.used_procedures(ref.ledger)),
         ("EXISTS", keys.pause(caller, session_key)),
+        ("HVALS", keys.erasures),
         *idempotency.reads(),
     )
-    raw, uncovered, n, members, used, paused, *rest = snapshot.answers
+    raw, uncovered, n, members, used, paused, erasures, *rest = snapshot.answers
     session = owned(ref, raw, snapshot.now_ms, caller, parts.retention)
     first = idempotency.first(rest)
     if first is not None:
@@ -63,7 +69,14 @@ async def read_commit_state(
         used=await _fields(parts, keys.learned, sorted(int(name) for name in used)),
         records=await _fields(parts, keys.records, own),
         paused=bool(paused),
+        erasures=len(erasures),
+        wiping=any(_is_of_everything(raw) for raw in erasures),
     )
+
+
+def _is_of_everything(raw: bytes) -> bool:
+    erasure = decode.message(store_pb2.Erasure, raw)
+    return erasure is None or erasure.everything
 
 
 async def _fields(parts: Parts, key: str, ns: list[int]) -> dict[int, bytes | None]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import seconds
-from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store.keys import PartitionKeys
 from services.gateway.memories.forgetting.erasure import erase_copies, erase_records
 from services.gateway.shared.parts import Parts
@@ -33,14 +31,19 @@ async def erase_leftovers(parts: Parts) -> None:
     """Look for ever; an outage of the store only delays it."""
     loop = asyncio.get_running_loop()
     erasing = Round("erase", partial(finish_erasure, parts))
-    looking = Round("look for erasures", partial(finish_erasures, parts, erasing))
+    in_partition = Round("look for erasures", partial(finish_erasures, parts, erasing))
     rewritten = loop.time() - REWRITE_EVERY
+
+    async def look(_: str) -> None:
+        nonlocal rewritten
+        await in_partition.go(await parts.sweeper.erasing())
+        if loop.time() - rewritten >= REWRITE_EVERY and await parts.sweeper.rewrite():
+            rewritten = loop.time()
+
+    looking = Round("look where erasures are", look)
     while True:
         await asyncio.sleep(PAUSE)
-        with suppress(StoreUnavailable):
-            await looking.go(await parts.sweeper.erasing())
-            if loop.time() - rewritten >= REWRITE_EVERY and await parts.sweeper.rewrite():
-                rewritten = loop.time()
+        await looking.go(["everywhere"])
 
 
 async def finish_erasures(parts: Parts, erasing: Round[Named], partition: str) -> None:

@@ -41,17 +41,25 @@ async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call
     first = await idempotency.read_first(parts.store)
     if first is not None:
         return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first.answer))
-    target = await _target(parts, keys, request, view, selection)
     if request.suppress:
+        target, _ = await _target(parts, keys, request, view, selection)
         return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, idempotency))
-    name, change = new_token(), Change(keys)
+    name = new_token()
     await parts.sweeper.begin(keys.partition)
-    change.write("HSET", keys.erasures, name, target.SerializeToString())
-    idempotency.remember(change, store_pb2.ForgetPlan(erasure=name))
-    outcome = await apply_once(parts, change, idempotency)
-    if isinstance(outcome, FirstAnswer):
-        return await _again(parts, keys, store_pb2.ForgetPlan.FromString(outcome.answer))
-    return await _carry_out(parts, keys, name)
+    async for _ in tries(ATTEMPTS):
+        target, n = await _target(parts, keys, request, view, selection)
+        change = Change(keys)
+        if target.everything:
+            # What a commit made of a session's words in between must be erased with the rest.
+            change.require_same("last number", keys.meta, "n", n)
+        change.write("HSET", keys.erasures, name, target.SerializeToString())
+        idempotency.remember(change, store_pb2.ForgetPlan(erasure=name))
+        outcome = await apply_once(parts, change, idempotency)
+        if isinstance(outcome, FirstAnswer):
+            return await _again(parts, keys, store_pb2.ForgetPlan.FromString(outcome.answer))
+        if outcome is not None:
+            return await _carry_out(parts, keys, name)
+    raise Conflict("the scope is being written to all the time; try again")
 
 
 def _check(
@@ -89,15 +97,17 @@ async def _target(
     request: correction_pb2.ForgetRequest,
     view: Selection,
     selection: Selection | None,
-) -> store_pb2.Erasure:
+) -> tuple[store_pb2.Erasure, bytes | None]:
+    """Return what is to be erased, and the last number as it was read."""
     snapshot = await parts.store.read(("HGET", keys.meta, "n"))
-    last, at = int(snapshot.answers[0] or 0), from_ms(snapshot.now_ms)
+    raw = snapshot.answers[0]
+    last, at = int(raw or 0), from_ms(snapshot.now_ms)
     if request.WhichOneof("target") == "memory_id":
         n = (await find(parts, keys, request.memory_id, view, hidden=not request.suppress)).n
-        return store_pb2.Erasure(n=n, last=n, done=n - 1, at=at)
+        return store_pb2.Erasure(n=n, last=n, done=n - 1, at=at), raw
     if selection is not None:
-        return store_pb2.Erasure(bounds=bounds_of(selection), last=last, at=at)
-    return store_pb2.Erasure(everything=True, last=last, at=at)
+        return store_pb2.Erasure(bounds=bounds_of(selection), last=last, at=at), raw
+    return store_pb2.Erasure(everything=True, last=last, at=at), raw
 
 
 async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction_pb2.ForgetResponse:
