@@ -34,7 +34,7 @@ def test_the_example_without_a_session_runs_again_and_again(
         exec(program, {})
         answer, *messages = capsys.readouterr().out.splitlines()
         assert re.fullmatch(r"We moved the stand-up to nine\. 0\.\d+", answer)
-        assert messages == [" We moved the stand-up to nine.", "user When is the stand-up tomorrow?"]
+        assert messages == ["user When is the stand-up tomorrow?", " We moved the stand-up to nine."]
 
 
 def test_the_example_with_a_session_runs_again_and_again(
