@@ -126,12 +126,22 @@ class AsyncClient:
             request_serializer=serialize,
             response_deserializer=transfer_pb2.ImportResponse.FromString,
         )
-        requests = transfer_calls.import_requests(parts, scope, import_id)
+        call = invoke(None, metadata=self._metadata)
         try:
-            async for answer in invoke(requests, metadata=self._metadata):
+            # Each part waits for the answer to the one before: a write to a stream that the server has ended would put
+            # an error of the transport in the place of the server's own.
+            for request in transfer_calls.import_requests(parts, scope, import_id):
+                await call.write(request)
+                answer = await call.read()
+                if not isinstance(answer, transfer_pb2.ImportResponse):
+                    break  # The server has ended the stream; the last look tells how.
                 yield answer
+            await call.done_writing()
+            await call.read()
         except grpc.RpcError as error:
             raise from_rpc_error(error, self._target) from None
+        finally:
+            call.cancel()
 
     async def close(self) -> None:
         """Close the connection."""

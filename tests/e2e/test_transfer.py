@@ -216,4 +216,7 @@ async def test_the_async_client_transfers_too(client: Client, scope: str, filled
         parts = [part async for part in other.export_scope(scope=scope)]
         assert records(parts) == records(filled)
         answers = [a async for a in other.import_scope(parts, scope=f"{scope}-copy")]
-    assert answers[-1].complete
+        assert answers[-1].complete
+        for _ in range(10):
+            with pytest.raises(PreconditionFailed):
+                [a async for a in other.import_scope(parts, scope=scope)]
