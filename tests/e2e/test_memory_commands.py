@@ -37,7 +37,7 @@ def filled(run: Run, scope: str, tmp_path: Path) -> str:
     lines = tmp_path / "lines.txt"
     lines.write_text('The ferry leaves at seven.\n\n{"content": "Buy tickets.", "type": "task"}\n')
     (stored,) = documents(run("ingest", scope, str(lines), "--json"))
-    assert stored == {"created": 2, "matched": 0, "unembedded": 0, "persisted": True}
+    assert stored == {"created": 2, "matched": 0, "unembedded": 0, "persisted": True, "warnings": []}
     return scope
 
 
@@ -58,6 +58,64 @@ def test_ingest_tells_new_from_known_and_takes_turns(run: Run, filled: str) -> N
         assert "line 2" in refused.stderr
 
 
+def test_a_line_that_is_refused_is_named(run: Run, scope: str) -> None:
+    long = json.dumps({"content": "x" * 16001})
+    for wrong, options, said in (
+        ("{broken", [], "begins like JSON and is none"),
+        ('["a"]', [], "is a JSON list and no object; --text"),
+        ('{"content": "a turn", "role": "user"}', [], "keys are content, type, occurred_at; for conversation turns"),
+        ('{"content": 7}', [], "the value of 'content' must be text"),
+        ('{"content": "a", "type": "facts"}', [], "'facts' is not one of: fact, "),
+        ('{"content": "a", "occurred_at": "soon"}', [], "occurred_at 'soon' is not understood"),
+        (long, [], "content: "),
+        (long, ["--turns"], "content: "),
+    ):
+        refused = run("ingest", scope, *options, "-", text=f"\nAye.\n{wrong}\n")
+        assert refused.exit_code == 2
+        last = refused.stderr.splitlines()[-1]
+        assert last.startswith("line 3: ")
+        assert said in last
+    assert documents(run("recent", scope, "--json")) == []
+    many = [f"Note {n}." for n in range(150)]
+    refused = run("ingest", scope, text="\n".join([*many, long]))
+    assert refused.exit_code == 2
+    last = refused.stderr.splitlines()[-1]
+    assert last.startswith("line 151: content: ")
+    assert last.endswith("100 before line 101 are stored, none from there on")
+    assert len(documents(run("recent", scope, "--limit", "200", "--json"))) == 100
+
+
+def test_what_looks_like_json_is_stored_as_text_when_asked_to(run: Run, scope: str) -> None:
+    assert run("ingest", scope, text="[10:32] Ida: Aboard!\n").exit_code == 0
+    assert run("ingest", scope, "--text", text='{broken\n["a"]\n').exit_code == 0
+    texts = [found["content"] for found in documents(run("recent", scope, "--json"))]
+    assert texts == ['["a"]', "{broken", "[10:32] Ida: Aboard!"]
+
+
+def test_times_are_taken_and_those_not_understood_are_counted(run: Run, scope: str) -> None:
+    run("ingest", scope, text='{"content": "The mast broke.", "occurred_at": "2024-03-10"}\n')
+    (stored,) = documents(run("recent", scope, "--json"))
+    assert stored["occurred_at"] == "2024-03-10T00:00:00Z"
+    spoken = (
+        '{"content": "Aye.", "timestamp": "at noon"}\n{"content": "No.", "timestamp": "2024-03-10"}\n{"content": "?"}\n'
+    )
+    assert "the times of 1 turns are not understood" in run("ingest", scope, "--turns", text=spoken).stderr
+    (told,) = documents(run("ingest", scope, "--turns", "--json", text=spoken))
+    assert told["times_not_understood"] == 1
+
+
+def test_warnings_of_a_write_are_told_once(run: Run, scope: str) -> None:
+    run("ingest", scope, text="The first.\n")
+    unreadable = "".join(f"渡し船は{n}時に出ます。\n" for n in range(101))
+    other = scope.upper()
+    told = run("ingest", other, text=unreadable)
+    assert told.exit_code == 0
+    codes = [line.partition(":")[0] for line in told.stderr.splitlines() if line[:1].isupper()]
+    assert sorted(codes) == ["SCOPE_FRAGMENTATION", "UNREADABLE_TEXT"]
+    (told_again,) = documents(run("ingest", other, "--json", text="船です。\n"))
+    assert [warning["code"] for warning in told_again["warnings"]] == ["UNREADABLE_TEXT"]
+
+
 def test_a_line_ends_at_its_end_only(run: Run, scope: str) -> None:
     texts = ["A line\u2028separator and\x85more.", "The second."]
     lines = "\r\n".join(json.dumps({"content": text}, ensure_ascii=False) for text in texts)
@@ -73,7 +131,8 @@ def test_what_cannot_be_sent_is_said_in_a_line(run: Run, scope: str, tmp_path: P
     for arguments, line in (
         (("recall", scope, "q", "--target", "http://here:1"), "an address is host:port"),
         (("ingest", scope, str(plain), "--type", "facts", "--json"), "type: 'facts' is not one of: fact, "),
-        (("ingest", scope, str(latin)), "'utf-8' codec can't decode"),
+        (("ingest", scope, str(latin)), f"{latin} is no UTF-8: 'utf-8' codec can't decode"),
+        (("ingest", scope, str(tmp_path / "none")), f"{tmp_path / 'none'} cannot be read: No such file"),
     ):
         refused = run(*arguments)
         assert refused.exit_code == 2
@@ -92,6 +151,31 @@ def test_recall_and_recent_show_a_table_or_json(run: Run, filled: str, scope: st
     run("ingest", org, text="An organisation's fact.\n")
     (answer,) = documents(run("recall", org, "fact", "--json"))
     assert answer["retrieval_id"]
+
+
+def test_nothing_found_is_said_and_so_is_a_scope_that_nobody_wrote_to(run: Run, filled: str, scope: str) -> None:
+    unknown = f"nothing was ever written to {scope}-x"
+    assert run("recall", f"{scope}-x", "ferry").stdout.strip() == unknown
+    assert run("recent", f"{scope}-x").stdout.strip() == unknown
+    assert run("recall", filled, "ferry", "--user", "nobody").stdout.strip() == "nothing found"
+    assert run("recent", filled, "--user", "nobody").stdout.strip() == "no memories of user nobody"
+    blank = run("recall", filled, " ")
+    assert blank.exit_code == 1
+    assert "query: must not be blank" in blank.stderr
+
+
+def test_an_associated_memory_is_shown_with_its_path(run: Run, scope: str) -> None:
+    spoken = [
+        f"Ida adopted the greyhound Biscuit on day {n}." if n < 2 else f"Biscuit took pill {n}." for n in range(4)
+    ]
+    lines = "".join(json.dumps({"content": text, "msg_id": str(n)}) + "\n" for n, text in enumerate(spoken))
+    run("ingest", scope, "--turns", "--conversation", "c", text=lines)
+    asked = ("recall", scope, "which greyhound did Ida adopt?", "--mode", "deep", "--top-k", "2")
+    (answer,) = documents(run(*asked, "--json"))
+    paths = [step for hit in answer["hits"]["turns"] for step in hit.get("why", [])]
+    assert paths
+    shown = " ".join(run(*asked).stdout.split())
+    assert shown.count("└ ") == len(paths)
 
 
 def test_forget_asks_before_it_takes_everything(run: Run, filled: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from remembrancer.cli.local.folder import default_data_folder
-from remembrancer.cli.memories.ingest import ingest as store_lines
+from remembrancer.cli.memories.ingest import ingest_statements, ingest_turns, read_lines
 from remembrancer.cli.memories.look import recall as show_recall
 from remembrancer.cli.memories.look import recent as show_recent
 from remembrancer.cli.memories.service import connected
@@ -47,9 +47,10 @@ def register(app: typer.Typer) -> None:
 
 def ingest(
     scope: Scope,
-    file: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help="Default: standard input.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Default, and -: standard input.")] = None,
     type_: Annotated[str, typer.Option("--type", help="Type of statements that name none.")] = "fact",
     turns: Annotated[bool, typer.Option("--turns", help="Lines are conversation turns, not statements.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Lines are text, also those that look like JSON.")] = False,
     agent: Agent = None,
     user: User = None,
     conversation: Annotated[str | None, typer.Option(help="The conversation they belong to.")] = None,
@@ -58,17 +59,27 @@ def ingest(
     token: Token = None,
     data: Data = None,
 ) -> None:
-    """Store a file, a line each: plain text, or JSON with content and, for turns, role, name, timestamp, msg_id."""
+    """Store a file, a statement or turn a line: plain text, or a JSON object.
+
+    Keys of a statement: content, type, occurred_at. Keys of a turn: content, role, name, timestamp, msg_id. All values
+    are text, times in RFC 3339 or ISO 8601.
+    """
+    lines = read_lines(file)
     axes = _axes(agent_id=agent, user_id=user, conversation_id=conversation)
     with connected(target, token, data or default_data_folder()) as client:
-        store_lines(client, scope, file, type_, axes, turns=turns, as_json=as_json)
+        if turns:
+            ingest_turns(client, scope, lines, axes, as_text=text, as_json=as_json)
+        else:
+            ingest_statements(client, scope, lines, type_, axes, as_text=text, as_json=as_json)
 
 
 def recall(
     scope: Scope,
     query: Annotated[str, typer.Argument(help="What to look for.")],
     mode: Annotated[Mode, typer.Option(help="One tier or both.")] = Mode.ACTIVE,
-    top_k: Annotated[int, typer.Option(min=1, max=50)] = 10,
+    top_k: Annotated[
+        int, typer.Option(min=1, max=50, help="Most memories; up to 10 that --mode deep reached by a path come on top.")
+    ] = 10,
     min_score: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest relevance.")] = None,
     agent: Agent = None,
     user: User = None,
@@ -77,7 +88,11 @@ def recall(
     token: Token = None,
     data: Data = None,
 ) -> None:
-    """Show what fits a query."""
+    """Show what fits a query.
+
+    Recalls are written to a session's ledger: each of a path scope opens a session for the task "look at memories" and
+    abandons it; ListSessions shows it as long as ended sessions are kept. A scope org:ID is read without one.
+    """
     with connected(target, token, data or default_data_folder()) as client:
         show_recall(client, scope, query, mode, top_k, min_score, _axes(agent_id=agent, user_id=user), as_json=as_json)
 

@@ -2,78 +2,110 @@
 
 from __future__ import annotations
 
-import json
+import re
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import typer
 
 from remembrancer.cli import exits
+from remembrancer.cli.memories.lines import BadLine, Item, T, statements, turns
 from remembrancer.cli.output import bar, print_json
-from remembrancer.client import Client, memory, turn
-from remembrancer.v1 import memory_pb2
+from remembrancer.client import Client, ClientError, InvalidArgument
+from remembrancer.model.clock import parse_time
+from remembrancer.v1 import common_pb2, memory_pb2
 
-BATCH = 100
-STATEMENT = frozenset({"content", "type"})
-TURN = frozenset({"content", "role", "name", "timestamp", "msg_id"})
-"""What a line may say of a statement and of a turn."""
+BATCH: Final = 100
+"""As many as one call takes."""
+
+_ITEM: Final = re.compile(r"(?:memories|turns)\[(\d+)\]\.?(.*)")
+
+Answer = memory_pb2.RememberResponse | memory_pb2.RecordTurnsResponse
 
 
-def ingest(
-    client: Client, scope: str, file: Path | None, type_: str, axes: dict[str, str], *, turns: bool, as_json: bool
-) -> None:
-    """Store every line; print how many were new and how many were known."""
+def read_lines(file: Path | None) -> list[str]:
+    """Return the lines of a file; None and `-` are the standard input. Exit when it cannot be read, or is no UTF-8."""
     # Not `splitlines`, which also ends a line at characters that a text may hold.
-    lines = (sys.stdin.read() if file is None else file.read_text(encoding="utf-8")).split("\n")
-    known = TURN if turns else STATEMENT
-    items = [parsed for number, line in enumerate(lines, 1) if (parsed := _parsed(number, line, known)) is not None]
-    created = matched = waiting = 0
-    persisted = True
-    with bar("storing", silent=as_json) as progress:
-        task = progress.add_task("", total=len(items))
-        for batch in _batches(items):
-            answer = _store(client, scope, batch, type_, axes, turns=turns)
-            for result in answer.results:
-                created += result.disposition == memory_pb2.WRITE_DISPOSITION_CREATED
-                matched += result.disposition == memory_pb2.WRITE_DISPOSITION_MATCHED
-                waiting += bool(result.memory_id) and not result.embedded
-            persisted = persisted and answer.persisted
-            progress.advance(task, len(batch))
-    if as_json:
-        print_json({"created": created, "matched": matched, "unembedded": waiting, "persisted": persisted})
-    else:
-        print(
-            f"{created} stored, {matched} known already"
-            + ("" if persisted else "; a pause kept some from being stored")
-        )
+    try:
+        return (sys.stdin.read() if file is None or str(file) == "-" else file.read_text(encoding="utf-8")).split("\n")
+    except OSError as error:
+        print(f"{file} cannot be read: {error.strerror}", file=sys.stderr)
+    except UnicodeError as error:
+        print(f"{file or 'standard input'} is no UTF-8: {error}", file=sys.stderr)
+    raise typer.Exit(exits.USAGE)
+
+
+def ingest_statements(
+    client: Client, scope: str, lines: list[str], type_: str, axes: dict[str, str], *, as_text: bool, as_json: bool
+) -> None:
+    """Store every line as a statement; print how many were new and how many were known."""
+    items = list(statements(lines, type_, as_text=as_text))
+    _store(items, lambda batch: client.remember(batch, scope=scope, axes=axes), as_json=as_json)
+
+
+def ingest_turns(
+    client: Client, scope: str, lines: list[str], axes: dict[str, str], *, as_text: bool, as_json: bool
+) -> None:
+    """Store every line as a turn; print how many were new and how many were known."""
+    items = list(turns(lines, as_text=as_text))
+    unread = sum(bool(item.message.timestamp) and parse_time(item.message.timestamp) is None for item in items)
+    _store(items, lambda batch: client.record_turns(batch, scope=scope, axes=axes), as_json=as_json, unread=unread)
 
 
 def _store(
-    client: Client, scope: str, batch: list[dict[str, Any]], type_: str, axes: dict[str, str], *, turns: bool
-) -> memory_pb2.RememberResponse | memory_pb2.RecordTurnsResponse:
-    if turns:
-        return client.record_turns([turn(**item) for item in batch], scope=scope, axes=axes)
-    return client.remember([memory(item.pop("type", type_), **item) for item in batch], scope=scope, axes=axes)
+    items: Sequence[Item[T]], store: Callable[[list[T]], Answer], *, as_json: bool, unread: int | None = None
+) -> None:
+    """Store items, and say what came of it; `unread` counts the turns whose time is not understood."""
+    counts: Counter[str] = Counter()
+    warnings: dict[str, str] = {}
+    persisted = True
+    with bar("storing", silent=as_json) as progress:
+        task = progress.add_task("", total=len(items))
+        for start in range(0, len(items), BATCH):
+            batch = items[start : start + BATCH]
+            answer = _sent(batch, start, store)
+            for result in answer.results:
+                counts["created"] += result.disposition == memory_pb2.WRITE_DISPOSITION_CREATED
+                counts["matched"] += result.disposition == memory_pb2.WRITE_DISPOSITION_MATCHED
+                counts["unembedded"] += bool(result.memory_id) and not result.embedded
+            persisted = persisted and answer.persisted
+            for warning in answer.warnings:
+                name = common_pb2.WarningCode.Name(warning.code).removeprefix("WARNING_CODE_")
+                warnings.setdefault(name, warning.message)
+            progress.advance(task, len(batch))
+    if as_json:
+        told = [{"code": code, "message": message} for code, message in warnings.items()]
+        found = {name: counts[name] for name in ("created", "matched", "unembedded")}
+        times = {} if unread is None else {"times_not_understood": unread}
+        print_json({**found, "persisted": persisted, **times, "warnings": told})
+        return
+    pause = "" if persisted else "; a pause kept some from being stored"
+    print(f"{counts['created']} stored, {counts['matched']} known already{pause}")
+    for code, message in warnings.items():
+        print(f"{code}: {message}", file=sys.stderr)
+    if unread:
+        print(
+            f"the times of {unread} turns are not understood; these have the time of their arrival. "
+            "A timestamp is RFC 3339 or ISO 8601",
+            file=sys.stderr,
+        )
 
 
-def _parsed(number: int, line: str, known: frozenset[str]) -> dict[str, Any] | None:
-    """Return the fields of a line: a JSON object of `known` ones, or plain text; None for a blank line."""
-    if not line.strip():
-        return None
-    if not line.lstrip().startswith("{"):
-        return {"content": line}
+def _sent(batch: Sequence[Item[T]], before: int, store: Callable[[list[T]], Answer]) -> Answer:
+    """Store a batch, all or nothing; on failure tell the line, and how many of the lines `before` are stored."""
+    stored = f"{before} before line {batch[0].line} are stored, none from there on"
     try:
-        item = json.loads(line)
-    except ValueError:
-        return {"content": line}
-    if "content" not in item or not set(item) <= known or not all(isinstance(value, str) for value in item.values()):
-        print(f"line {number}: wants text under `content`, and of {', '.join(sorted(known))} only", file=sys.stderr)
-        raise typer.Exit(exits.USAGE)
-    return dict(item)
-
-
-def _batches(items: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]
+        return store([item.message for item in batch])
+    except InvalidArgument as error:
+        for violation in error.violations:
+            if (found := _ITEM.fullmatch(violation.field)) and int(found[1]) < len(batch):
+                line = batch[int(found[1])].line
+                raise BadLine(line, f"{found[2]}: {violation.description}; {stored}") from error
+        raise
+    except ClientError:
+        if before:
+            print(stored, file=sys.stderr)
+        raise

@@ -21,7 +21,7 @@ def recall(
     if where is not None:
         answer = client.recall(query, scope=where, mode=mode, top_k=top_k, min_score=min_score, axes=axes)
     else:
-        session = client.activate("look at memories", query, scope=scope, axes=axes).session_id
+        session = client.activate("look at memories", "see what fits a query", scope=scope, axes=axes).session_id
         try:
             answer = client.recall(
                 query, scope=scope, session_id=session, mode=mode, top_k=top_k, min_score=min_score, axes=axes
@@ -31,7 +31,7 @@ def recall(
     if as_json:
         print_json(as_dict(answer))
     else:
-        _show_answer(answer)
+        _show_answer(answer, scope)
 
 
 def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, hidden: bool, as_json: bool) -> None:
@@ -54,6 +54,11 @@ def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, hidd
         for memory in memories:
             print_json(as_dict(memory))
         return
+    if not memories:
+        unknown = not client.get_scope(scope=stateless(scope) or scope).scope_known
+        whose = " ".join(f"{axis.removesuffix('_id')} {value}" for axis, value in axes.items())
+        Console().print(Text(_unknown(scope) if unknown else f"no memories of {whose or 'the default agent'}"))
+        return
     table = _table("id", "when", "who", "text")
     for memory in memories:
         when = memory.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
@@ -61,18 +66,27 @@ def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, hidd
     Console().print(table)
 
 
-def _show_answer(answer: recall_pb2.RecallResponse) -> None:
+def _show_answer(answer: recall_pb2.RecallResponse, scope: str) -> None:
     table = _table("score", "id", "when", "who", "text")
     for hit in sorted([*answer.hits.observations, *answer.hits.turns], key=lambda h: -h.score):
         when = hit.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
-        table.add_row(f"{hit.score:.2f}", Text(hit.memory_id), when, Text(hit.name or hit.role), Text(hit.content))
+        # Only memories that were reached through the graph have a path, and they come on top of what was asked for.
+        text = Text(hit.content).append("".join(f"\n└ {step}" for step in hit.why), "magenta")
+        table.add_row(f"{hit.score:.2f}", Text(hit.memory_id), when, Text(hit.name or hit.role), text)
     console = Console()
-    console.print(table)
+    if table.rows:
+        console.print(table)
+    else:
+        console.print(Text("nothing found" if answer.scope_known else _unknown(scope)))
     for tier, field in (("active", "active_tier_error"), ("deep", "deep_tier_error")):
         if answer.HasField(field):  # type: ignore[arg-type]  # one of the two names above
             console.print(Text(f"the {tier} tier failed in whole or part: {getattr(answer, field).message}", "yellow"))
     for warning in answer.warnings:
         console.print(Text(warning.message, style="yellow"))
+
+
+def _unknown(scope: str) -> str:
+    return f"nothing was ever written to {scope}"
 
 
 def _table(*columns: str) -> Table:
