@@ -39,7 +39,8 @@ class PartitionGate:
         door.inside_or_waiting += 1
         try:
             try:
-                await asyncio.wait_for(door.room.acquire(), seconds)
+                async with asyncio.timeout(seconds):
+                    await door.room.acquire()
             except TimeoutError:
                 raise Overloaded("too many calls about this scope are before this one") from None
             try:
