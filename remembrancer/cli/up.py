@@ -15,6 +15,7 @@ from rich.markup import escape
 from remembrancer.cli import exits
 from remembrancer.cli.display import StartProgress, show_failure
 from remembrancer.cli.hints import near, program, typed, unnoted
+from remembrancer.cli.ineffective import changed, other_model, overridden
 from remembrancer.cli.local.child import mark_start, tail
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import is_free
@@ -34,8 +35,7 @@ def up(console: Console, data: Path, gateway_port: int | None, *, foreground: bo
 
     `gateway_port` 0 is a free one; None is the last one, else 7700, else a free one.
     """
-    for line in unread():
-        _print(console, f"[yellow]{escape(line)}[/]")
+    _warn(console, [*unread(), *overridden()])
     try:
         folder = DataFolder.at(data)
     except OSError as error:
@@ -88,6 +88,7 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
         _say_failed(console, folder, state)
         raise typer.Exit(exits.FAILED)
     _print(console, f"Remembrancer is running already: [bold]{escape(state.gateway)}[/]")
+    _warn(console, changed(folder, state))
     _say_usage(console, folder)
 
 
@@ -189,6 +190,8 @@ def _await(process: subprocess.Popen[bytes], folder: DataFolder, progress: Start
 
 def _say_ready(console: Console, address: str, folder: DataFolder) -> None:
     _print(console, f"[bold green]Remembrancer is ready:[/] [bold]{escape(address)}[/]")
+    if (state := read_state(folder)) is not None:
+        _warn(console, other_model(folder, state))
     _say_usage(console, folder)
 
 
@@ -208,6 +211,11 @@ def _say_failed(console: Console, folder: DataFolder, state: State | None) -> No
     failure = state.failure if state is not None and state.failure else "the supervisor ended"
     log_tail = state.log_tail if state is not None else tail(folder.log("supervisor"))
     show_failure(console, failure, log_tail, str(folder.logs))
+
+
+def _warn(console: Console, lines: list[str]) -> None:
+    for line in lines:
+        _print(console, f"[yellow]{escape(line)}[/]")
 
 
 def _print(console: Console, text: str) -> None:

@@ -27,8 +27,11 @@ KEY = tenant("key")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The data folder of a service that the tests look at and the last of them ends."""
     folder = tmp_path_factory.mktemp("shared") / "data"
-    first = remembrancer("up", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REMEMBRANCER_LISTEN", "0.0.0.0:7799")
+        first = remembrancer("up", folder)
     assert first.returncode == 0, first.stdout
+    assert "REMEMBRANCER_LISTEN is not used" in first.stdout
     assert f"ready: {state_of(folder).gateway}" in first.stdout
     assert f"remembrancer down --data {folder}" in first.stdout
     yield folder
@@ -66,9 +69,12 @@ def eventually_gone(state: State) -> bool:
 def test_up_again_joins_what_runs_and_names_a_mistyped_setting(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = state_of(shared)
     assert len(remaining(first)) == 5
+    assert "It was started with" not in remembrancer("up", shared).stdout
     monkeypatch.setenv("REMEMBRANCER_MAX_INFLIGHT", "7")
+    monkeypatch.setenv("REMEMBRANCER_DRAIN", "0.3")
     again = remembrancer("up", shared)
     assert again.returncode == 0
+    assert "It was started with other values of REMEMBRANCER_DRAIN; those of here count after" in again.stdout
     assert f"running already: {first.gateway}" in again.stdout
     assert "REMEMBRANCER_MAX_INFLIGHT is not a setting" in again.stdout
     assert state_of(shared).supervisor == first.supervisor
@@ -166,13 +172,29 @@ def test_what_was_acknowledged_outlives_a_killed_supervisor_and_a_stop(shared: P
 def test_a_start_that_fails_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     monkeypatch.setenv("REMEMBRANCER_SESSION_RETRIEVALS", "-7")
+    monkeypatch.setenv("REMEMBRANCER_GRACE", "long")
+    monkeypatch.setenv("REMEMBRANCER_DRAIN", "-1")
     up = remembrancer("up", data)
     assert up.returncode == 1
-    assert "settings are refused: REMEMBRANCER_SESSION_RETRIEVALS='-7': " in up.stdout
+    assert "settings are refused: " in up.stdout
+    assert "REMEMBRANCER_SESSION_RETRIEVALS='-7': " in up.stdout
     assert "1..100000 retrievals per session" in up.stdout
+    assert up.stdout.count("REMEMBRANCER_GRACE='long': ") == up.stdout.count("REMEMBRANCER_DRAIN='-1': ") == 1
     state = state_of(data)
     assert [role.starts for role in state.roles.values()] == [0] * 5
     assert not (data / "logs" / "store.log").exists()
+
+
+def test_a_model_s_folder_without_a_model_is_told_of_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("REMEMBRANCER_MODEL", str(tmp_path / "empty"))
+    up = remembrancer("up", tmp_path / "data")
+    assert up.returncode == 1
+    assert "has no model.onnx" in up.stdout
+    assert "✓ model" not in up.stdout
+    assert [role.starts for role in state_of(tmp_path / "data").roles.values()] == [0] * 5
 
 
 def test_the_demo_tells_its_story() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from remembrancer.cli.local.folder import DataFolder
-from remembrancer.cli.local.plan import make_plan
+from remembrancer.cli.local.plan import MADE, make_plan
 from remembrancer.cli.local.service import LocalService
 from remembrancer.cli.local.settings_check import classes, variables
 from remembrancer.runtime.variables import PREFIX
@@ -85,7 +85,7 @@ def test_the_settings_marked_in_the_table_are_those_that_up_makes(
         monkeypatch.delenv(variable, raising=False)
     plan = make_plan(DataFolder.at(tmp_path))
     made = {name for process in plan.processes.values() for name in process.command.environment}
-    assert {variable for variable, mark, *_ in settings_rows() if mark} == made & variables()
+    assert {variable for variable, mark, *_ in settings_rows() if mark} == made & variables() == MADE
 
 
 def settings_rows() -> list[tuple[str, str, str, str]]:

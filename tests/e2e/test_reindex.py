@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
+from remembrancer.cli.ineffective import other_model
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
+from remembrancer.cli.local.state import read_state
 from remembrancer.client import Client, ClientError, memory, tenant
 from remembrancer.runtime.refusal import WRONG_MODEL
 from remembrancer.store.keys import CURRENT_MODEL, MODELS, NEXT_MODEL, PartitionKeys, partition_of
@@ -138,8 +140,9 @@ def test_c12_a_new_model_is_filled_in_while_the_old_one_serves_then_serves(data:
         only_vectors_of(new, store, "big", "small", "fresh")
         by_meaning(client)
         the_old_model_is_refused(service, new)
-    with running(data) as (_, client, _):
+    with running(data) as (service, client, _):
         by_meaning(client)
+        the_model_that_serves_is_told_of(service, model)
 
 
 @pytest.mark.long
@@ -203,6 +206,18 @@ def by_meaning(client: Client) -> None:
     ):
         answer = client.recall(query, scope=scope, mode="deep", require_tiers=["active", "deep"])
         assert contents(answer)[0] == text
+
+
+def the_model_that_serves_is_told_of(service: LocalService, model: Path) -> None:
+    state = read_state(service.folder)
+    assert state is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REMEMBRANCER_MODEL", str(model))
+        assert other_model(service.folder, state) == []
+        patch.setenv("REMEMBRANCER_MODEL", "all-MiniLM-L6-v2")
+        (line,) = other_model(service.folder, state)
+    assert line.startswith(f"The model {model} serves")
+    assert line.endswith(" --model all-MiniLM-L6-v2")
 
 
 def the_old_model_is_refused(service: LocalService, new: str) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from remembrancer.runtime.refusal import CANNOT_RUN, StartRefused
 from remembrancer.runtime.settings import load
+from workers.encoder.model_folder import describe
 from workers.encoder.models import KNOWN, resolve
 from workers.encoder.settings import EncoderSettings
 
 
 def main() -> int:
-    """Build what is asked for, or what the settings name; print its folder."""
+    """Build what is asked for, or what the settings name; print its folder once it is seen to hold a model."""
     settings = load(EncoderSettings)
     parser = argparse.ArgumentParser(prog="python -m workers.encoder.build", description=__doc__)
     parser.add_argument(
@@ -23,6 +24,7 @@ def main() -> int:
     wanted = parser.parse_args()
     try:
         folder = resolve(wanted.model, wanted.cache)
+        describe(folder)
     except StartRefused as refusal:
         print(refusal, file=sys.stderr)  # noqa: T201
         return CANNOT_RUN

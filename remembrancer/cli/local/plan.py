@@ -30,6 +30,19 @@ MODULES: Mapping[Role, str] = {
     Role.GATEWAY: "services.gateway",
 }
 
+MADE = frozenset(
+    f"REMEMBRANCER_{name}"
+    for name in (
+        "STORE_URL",
+        "WORKER_TOKEN",
+        "LISTEN",
+        "OPS_LISTEN",
+        "MODELS_FILE",
+        *(f"{role.upper()}_TARGETS" for role in MODULES if role != Role.GATEWAY),
+    )
+)
+"""Variables that a plan sets, whatever the environment says."""
+
 CHECK_MODULE = "remembrancer.cli.local.settings_check"
 BUILD_MODULE = "workers.encoder.build"
 
@@ -120,8 +133,6 @@ def make_plan(folder: DataFolder, gateway_port: int = 0, extra: Mapping[str, str
         for role, module in MODULES.items()
     }
     any_listen = {"REMEMBRANCER_LISTEN": addresses[0], "REMEMBRANCER_OPS_LISTEN": addresses[0]}
-    check = Command(
-        module_command(CHECK_MODULE), module_environment({**inherited, **shared, **model, **targets, **any_listen})
-    )
-    prepare = Command(module_command(BUILD_MODULE), module_environment({**inherited, **model}))
+    before = module_environment({**inherited, **shared, **model, **targets, **any_listen})
+    check, prepare = (Command(module_command(module), before) for module in (CHECK_MODULE, BUILD_MODULE))
     return Plan(check, prepare, {Role.STORE: store, **servers})

@@ -1,11 +1,12 @@
 """Reads the settings of all processes before any is started: `python -m remembrancer.cli.local.settings_check`.
 
-The environment is the processes' own. A value that one of them would refuse is named in one line, with exit code 2.
+The environment is the processes' own. Each value that one of them would refuse is named in a line, with exit code 2.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 
@@ -40,13 +41,26 @@ def variables() -> set[str]:
 
 
 def main() -> None:
-    """Read all settings; exit with the first refusal."""
-    for settings in classes():
+    """Read all settings; print every refusal."""
+    if refused := [line for settings in classes() for line in _refusals(settings)]:
+        print("\n".join(refused))
+        sys.exit(BAD_SETTING)
+
+
+def _refusals(settings: type[ProcessSettings]) -> Iterator[str]:
+    """Yield a line for each value that is refused, and take it out of the environment: it is named once for all."""
+    while True:
         try:
             settings()  # type: ignore[call-arg]  # `listen` comes from the environment or a subclass
         except ValidationError as error:
-            print(explain(settings, error))
-            sys.exit(BAD_SETTING)
+            yield explain(settings, error)
+            where = error.errors()[0]["loc"]
+            named = [name for name in os.environ if where and name.upper() == f"{PREFIX}{where[0]}".upper()]
+            for name in named:
+                del os.environ[name]
+            if named:
+                continue
+        return
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.plan import Command, Plan, Role
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.trouble import report
+from remembrancer.runtime.refusal import WRONG_MODEL
 
 TICK_S = 0.05
 GRACE_S = 25.0
@@ -183,7 +184,7 @@ class Supervisor:
         if child.trouble:
             raise StartFailed(role, f"cannot be started: {child.trouble}", "")
         if child.exit_code is not None:
-            raise StartFailed(role, f"ended with code {child.exit_code} while starting", child.tail())
+            raise StartFailed(role, _ended(role, child.exit_code), child.tail())
         self._mark_ready(role)
 
     def _mark_ready(self, role: Role) -> None:
@@ -238,3 +239,10 @@ class Supervisor:
                 report(f"what runs cannot be noted, a try every {RETELL_S:g} s: {error}")
             self._tell_due = now + RETELL_S
             self.tell()
+
+
+def _ended(role: Role, code: int) -> str:
+    ended = f"ended with code {code} while starting"
+    if role is not Role.ENCODER or code != WRONG_MODEL:
+        return ended
+    return f"{ended}: start with the model that the store serves; then `remembrancer reindex --model M` changes it"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import json
 import sys
@@ -25,7 +24,7 @@ from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.state import State, read_state
 from remembrancer.cli.output import bar, print_json
 from remembrancer.cli.reindex.next_encoder import named, next_encoder
-from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
+from remembrancer.cli.reindex.serving import model_names, served_model
 from remembrancer.model.errors import RemembrancerError
 from remembrancer.reindex.walk import Reindexed, ReindexRefused, Steps, reindex
 from remembrancer.runtime.channels import open_channel
@@ -92,7 +91,7 @@ def _here(folder: DataFolder, model: str, *, silent: bool) -> Reindexed:
 
     def keep_name(model_id: str) -> None:
         # Before the model serves: whenever the encoder starts, it finds the one that does.
-        folder.private_file(folder.models, json.dumps({**_names(folder), model_id: model}))
+        folder.private_file(folder.models, json.dumps({**model_names(folder), model_id: model}))
 
     async def restarted(model_id: str) -> None:
         keep_name(model_id)
@@ -148,25 +147,10 @@ async def _until_served(state: State, token: SecretStr, model_id: str) -> None:
     """Wait until the service's encoder, which ends by itself once its model does not serve, has the new one."""
     role = state.roles[Role.ENCODER]
     deadline = time.monotonic() + RESTART_SECONDS
-    while not (is_ready(role.probe) and await _serves(role.address, token) == model_id):
+    while not (is_ready(role.probe) and await served_model(role.address, token) == model_id):
         if time.monotonic() > deadline:
             raise ReindexRefused("the new model serves, but the encoder does not come back with it; see its log")
         await asyncio.sleep(POLL_SECONDS)
-
-
-async def _serves(address: str, token: SecretStr) -> str:
-    async with open_channel(address, token) as channel:
-        stub = encoder_pb2_grpc.EncoderServiceStub(channel)
-        try:
-            return str((await stub.GetModel(encoder_pb2.GetModelRequest(), timeout=1.0)).model_id)
-        except grpc.aio.AioRpcError:
-            return ""
-
-
-def _names(folder: DataFolder) -> dict[str, str]:
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        return dict(json.loads(folder.models.read_text()))
-    return {}
 
 
 def _fail(line: str) -> NoReturn:

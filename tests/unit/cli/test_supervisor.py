@@ -24,6 +24,7 @@ from remembrancer.cli.local.ports import free_ports
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.store import store_command, store_url
 from remembrancer.cli.local.supervisor import StartFailed, Supervisor
+from remembrancer.runtime.refusal import WRONG_MODEL
 from tests.service import open_store
 from tests.unit.cli.conftest import PlanMaker
 
@@ -233,6 +234,14 @@ def test_a_refused_setting_fails_the_start_with_its_line_before_anything_runs(
     assert str(caught.value) == "the settings are refused: REMEMBRANCER_X=7: must be 1..5"
     assert caught.value.log_tail == ""
     assert not folder.log(Role.STORE).exists()
+
+
+def test_an_encoder_of_another_model_than_the_store_s_names_the_command_that_changes_it(
+    make_small_plan: PlanMaker, folder: DataFolder
+) -> None:
+    supervisor = Supervisor(make_small_plan(encoder=[sys.executable, "-c", f"raise SystemExit({WRONG_MODEL})"]), folder)
+    with pytest.raises(StartFailed, match=r"encoder ended with code 3 while starting: .*`remembrancer reindex"):
+        supervisor.start()
 
 
 def test_the_end_of_a_log_holds_nothing_of_earlier_starts(make_small_plan: PlanMaker, folder: DataFolder) -> None:
