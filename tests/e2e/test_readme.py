@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from types import CodeType
 
 import pytest
 from pydantic.fields import FieldInfo
+from typer.testing import CliRunner
 
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.plan import MADE, make_plan
 from remembrancer.cli.local.service import LocalService
 from remembrancer.cli.local.settings_check import classes, variables
+from remembrancer.cli.main import build_app
 from remembrancer.runtime.variables import PREFIX
 from remembrancer.v1 import memory_pb2, recall_pb2, session_pb2
 
@@ -46,6 +50,23 @@ def test_the_example_with_a_session_runs_again_and_again(
         first, *_, last = capsys.readouterr().out.splitlines()
         assert re.fullmatch(r"0\.\d\d sch_1 The staging database lives on host heron\.", first)
         assert re.fullmatch(r"committed ep_\d+", last)
+
+
+def test_the_commands_run_as_they_stand(service: LocalService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shown,) = re.findall(r"```sh\n(.*?)```", README.read_text(), re.DOTALL)
+    activate, data, notes, *commands = shown.splitlines()
+    assert activate.startswith("source ")
+    assert data.startswith("export REMEMBRANCER_DATA=.cache/data ")
+    assert "\nCACHE := .cache\nDATA_FOLDER ?= $(CACHE)/data\n" in (README.parent / "Makefile").read_text()
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(notes, shell=True, check=True)
+    app, runner = build_app(), CliRunner()
+    for line in commands:
+        program, *arguments = shlex.split(line, comments=True)
+        done = runner.invoke(app, arguments, env={"REMEMBRANCER_TARGET": service.address, "COLUMNS": "200"})
+        assert (program, done.exit_code) == ("remembrancer", 0), f"{line}: {done.output}"
+        if arguments[0] in ("recall", "recent"):
+            assert "The staging database lives on host heron." in done.stdout
 
 
 def test_the_table_of_calls_is_the_api() -> None:
