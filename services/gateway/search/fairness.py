@@ -29,8 +29,8 @@ class PartitionGate:
         self._doors: dict[str, _Door] = {}
 
     @asynccontextmanager
-    async def passed(self, partition: str, seconds: float | None = None) -> AsyncIterator[None]:
-        """Wait for room, at most so many seconds, and hold it. Errors: Overloaded."""
+    async def passed(self, partition: str) -> AsyncIterator[None]:
+        """Wait for room and hold it. Errors: Overloaded."""
         door = self._doors.get(partition)
         if door is None:
             door = self._doors[partition] = _Door(asyncio.Semaphore(self._running))
@@ -38,15 +38,8 @@ class PartitionGate:
             raise Overloaded("too many calls about this scope are in flight")
         door.inside_or_waiting += 1
         try:
-            try:
-                async with asyncio.timeout(seconds):
-                    await door.room.acquire()
-            except TimeoutError:
-                raise Overloaded("too many calls about this scope are before this one") from None
-            try:
+            async with door.room:
                 yield
-            finally:
-                door.room.release()
         finally:
             door.inside_or_waiting -= 1
             if not door.inside_or_waiting:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, Final, TypeAlias
@@ -20,7 +20,13 @@ from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.calendar import Window
 from remembrancer.model.dates import windows_of
 from remembrancer.model.duplicates import NearDuplicates
-from remembrancer.model.errors import DeadlinePassed, EncoderUnavailable, RemembrancerError, TiersUnavailable
+from remembrancer.model.errors import (
+    DeadlinePassed,
+    EncoderUnavailable,
+    Overloaded,
+    RemembrancerError,
+    TiersUnavailable,
+)
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
 from remembrancer.model.time_words import without_time_words
@@ -40,7 +46,7 @@ ENCODE_SHARE: Final = 0.4
 """Of the time for encoding and searching, the most that encoding may take."""
 
 WAIT_SHARE: Final = 0.5
-"""Of a call's time, the most that waiting for its turn may take: a search that begins later finds the tiers late."""
+"""Of a call's time: who waited for its turn that long, and then found every tier late, met a queue and no failure."""
 
 SPARE_DEPTH: Final = 20
 """Candidates asked for beyond twice top_k: some are erased meanwhile, some only one tier takes for a copy."""
@@ -119,9 +125,22 @@ class Searcher:
         async with self.passed(question.partition, seconds_left):
             return await self._searched(question, end - loop.time(), may_fail)
 
-    def passed(self, partition: str, seconds_left: float) -> AbstractAsyncContextManager[None]:
-        """Return what waits for the partition's turn and holds it. Errors, when entered: Overloaded."""
-        return self._gate.passed(partition, seconds_left * WAIT_SHARE)
+    @asynccontextmanager
+    async def passed(self, partition: str, seconds_left: float) -> AsyncIterator[None]:
+        """Wait for the partition's turn, and hold it.
+
+        Errors: Overloaded, also in the place of TiersUnavailable where the wait left the tiers too little time.
+        """
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        async with self._gate.passed(partition):
+            waited = loop.time() - started
+            try:
+                yield
+            except TiersUnavailable:
+                if waited < WAIT_SHARE * seconds_left:
+                    raise
+                raise Overloaded("too many calls about this scope were before this one") from None
 
     async def _searched(self, question: Question, seconds_left: float, may_fail: bool) -> Found:
         found = Found()

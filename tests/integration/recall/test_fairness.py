@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.client import Client, ClientError, memory, tenant
+from services.gateway.settings import GatewaySettings
 from tests.service import Outage
 
 FLOOD = 150
@@ -62,3 +64,23 @@ def test_f11_a_stalled_encoder_holds_up_no_session_check(
         assert not any(call.done() for call in stalled[:10])
         assert sorted(took)[-2] < 0.5
         assert all(call.result() for call in stalled)
+
+
+def test_who_waited_in_the_queue_of_a_stalled_tier_is_told_of_the_queue(
+    client: Client, scope: str, frozen: Outage
+) -> None:
+    where = tenant(scope)
+    client.remember([memory("fact", "The shelf is full.")], scope=where)
+
+    def recall(_: int) -> str:
+        try:
+            client.recall("what is full?", scope=where, timeout=3)
+        except ClientError as error:
+            return error.reason
+        return "OK"
+
+    at_once = GatewaySettings().partition_searches
+    with frozen(Role.ACTIVE), ThreadPoolExecutor(2 * at_once) as pool:
+        reasons = Counter(pool.map(recall, range(2 * at_once)))
+    assert reasons.keys() <= {"TIERS_UNAVAILABLE", "OVERLOADED", "DEADLINE", ""}
+    assert 0 < reasons["TIERS_UNAVAILABLE"] <= at_once

@@ -43,13 +43,3 @@ async def test_a_cancelled_call_gives_its_place_back() -> None:
     never.set()
     await asyncio.wait_for(asyncio.gather(*(_hold(gate, "a", entered, never) for _ in range(2))), 1)
     assert entered == ["a"] * 3
-
-
-async def test_who_waits_too_long_is_told_to_come_back_and_leaves_its_place() -> None:
-    gate = PartitionGate(1, 1)
-    async with gate.passed("p"):
-        with pytest.raises(Overloaded):
-            async with gate.passed("p", 0.01):
-                raise AssertionError("nobody left")
-    async with gate.passed("p", 0.01), gate.passed("q", 0.01):
-        pass
