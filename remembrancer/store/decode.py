@@ -1,4 +1,4 @@
-"""Reads stored messages that may be damaged: a damaged piece costs itself, and is the same to all who read it."""
+"""Reads what is stored and may be damaged: a damaged piece costs itself, and is the same to all who read it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError, Message
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import is_time
+from remembrancer.model.ids import N_DIGITS
 
 M = TypeVar("M", bound=Message)
 
@@ -44,6 +45,21 @@ def learned(raw: bytes | None) -> store_pb2.Learned:
 def log(raw: bytes | None) -> store_pb2.FeedbackLog:
     """Return the feedback on a retrieval; none when none is stored or its bytes are not understood."""
     return message(store_pb2.FeedbackLog, raw) or store_pb2.FeedbackLog()
+
+
+def number(raw: bytes | None) -> int | None:
+    """Return a whole number >= 0; None when nothing is stored, or anything but up to `N_DIGITS` digits."""
+    return int(raw) if raw is not None and len(raw) <= N_DIGITS and raw.isdigit() else None
+
+
+def numbers(raw: bytes | None) -> list[int]:
+    """Return the numbers of a comma-separated list, in order; what is none of them is left out."""
+    return [found for part in (raw or b"").split(b",") if (found := number(part)) is not None]
+
+
+def name(raw: bytes) -> str:
+    """Return the name of something stored; one that is not understood comes as a text that names nothing."""
+    return raw.decode("ascii", "replace")
 
 
 _KINDS = frozenset(number for number in store_pb2.RecordKind.values() if number)

@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError, RedisError
 from remembrancer.store.change import Change, packed
 from remembrancer.store.failures import store_failures
 
-Read: TypeAlias = tuple[str, str, *tuple[str, ...]]
+Read: TypeAlias = tuple[str, str, *tuple[str | bytes, ...]]
 """A read command: its name, its key, its arguments.
 
 HMGET and SMISMEMBER, whose arguments are names, may have however many of them, none included.

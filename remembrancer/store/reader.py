@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.ids import N_DIGITS
 from remembrancer.store import decode
 from remembrancer.store.feed import FeedEntry, feed_entry
 from remembrancer.store.keys import PartitionKeys
@@ -59,7 +58,7 @@ class PartitionReader:
         cursor: int = 0
         while True:
             cursor, found = await self._redis.hscan(keys.records, cursor=cursor, count=page, no_values=True)
-            ns = [n for name in found if (n := _number(name)) is not None]
+            ns = [n for name in found if (n := decode.number(name)) is not None]
             yield [*await self.fetch(partition, ns), *[STRANGER] * (len(found) - len(ns))]
             if cursor == 0:
                 return
@@ -107,7 +106,3 @@ def decode_vectors(raw: bytes | None, dimension: int) -> tuple[NDArray[np.float3
     if np.isfinite(vectors).all() and (np.abs(np.linalg.norm(vectors, axis=1) - 1) <= UNIT_TOLERANCE).all():
         return vectors, False
     return None, True
-
-
-def _number(name: bytes) -> int | None:
-    return int(name) if len(name) <= N_DIGITS and name.isdigit() else None

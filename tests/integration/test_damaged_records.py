@@ -1,4 +1,4 @@
-"""Records whose stored bytes are damaged cost themselves and nothing else."""
+"""What is damaged in the store costs itself and nothing else."""
 
 from __future__ import annotations
 

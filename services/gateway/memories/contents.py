@@ -47,7 +47,7 @@ async def get_contents(
         elif response.contents and len(record.content) > left:
             response.deferred.append(memory_id)
         else:
-            shown = memory_record(n, record, recalls=int(count or 0), embedded=not waiting)
+            shown = memory_record(n, record, recalls=decode.number(count) or 0, embedded=not waiting)
             shown.memory_id = memory_id
             response.contents.append(shown)
             left -= len(record.content)

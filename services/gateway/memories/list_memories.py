@@ -68,7 +68,7 @@ async def _chunk(parts: Parts, keys: PartitionKeys, ns: Sequence[int]) -> list[t
         fields_at(keys.records, ns), fields_at(keys.counts, ns), members_at(keys.unembedded, ns)
     )
     return [
-        (n, record, int(count or 0), bool(waiting))
+        (n, record, decode.number(count) or 0, bool(waiting))
         for n, raw, count, waiting in zip(ns, *snapshot.answers, strict=True)
         if (record := decode.record(raw)) is not None
     ]

@@ -20,7 +20,7 @@ from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import CONTENT_LENGTH
 from services.gateway.search.encoding import EncodedTexts
-from services.gateway.shared.equal_texts import delist, set_list
+from services.gateway.shared.equal_texts import delist, enlist
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.put_record import put_record
@@ -143,7 +143,7 @@ async def _relist(parts: Parts, change: Change, stored: Stored, record: store_pb
     known = dict(zip(digests, await parts.store.read_one(("HMGET", change.keys.duplicates, *digests)), strict=True))
     new = known.pop(record.duplicate)
     delist(change, known, {stored.n})
-    set_list(change, record.duplicate, new, [*(new.decode().split(",") if new else ()), str(stored.n)])
+    enlist(change, record.duplicate, new, [stored.n])
 
 
 def _analysed(record: store_pb2.Record) -> str:

@@ -107,4 +107,4 @@ def equal_to(draft: Draft, state: WriteState) -> int | None:
 
 def numbers_in(value: bytes | None) -> list[int]:
     """Return the newest numbers of a list of equal texts."""
-    return [int(part) for part in value.split(b",")[-EQUALS_COMPARED:]] if value else []
+    return decode.numbers(value)[-EQUALS_COMPARED:]

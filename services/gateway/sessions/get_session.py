@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import InvalidField
-from remembrancer.model.ids import record_id
+from remembrancer.model.ids import SessionRef, record_id
 from remembrancer.model.scope import require_path
 from remembrancer.model.task_context import to_struct
 from remembrancer.store.keys import PartitionKeys
@@ -16,7 +17,7 @@ from remembrancer.v1 import session_pb2
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import whole_number
 from services.gateway.requests.paging import fitting, page_token, position_of
-from services.gateway.sessions.uncovered import retrieval_states
+from services.gateway.sessions.uncovered import retrieval_refs, retrieval_states
 from services.gateway.shared.named_sessions import named, owned, refuse_foreign
 from services.gateway.shared.parts import Parts
 
@@ -37,9 +38,10 @@ async def get_session(
     snapshot = await parts.store.read(
         session_reads(ref),
         ("LRANGE", keys.retrievals(ref.ledger), str(start), str(start + size - 1)),
+        ("LLEN", keys.retrievals(ref.ledger)),
         ("ZCARD", keys.uncovered(ref.ledger)),
     )
-    raw, names, uncovered = snapshot.answers
+    raw, names, listed, uncovered = snapshot.answers
     session = owned(ref, raw, snapshot.now_ms, call.caller, parts.retention)
     response = session_pb2.GetSessionResponse(
         session_id=session.id,
@@ -50,7 +52,7 @@ async def get_session(
         task_context=to_struct(session.context),
         opened_at=session.info.opened_at,
         active_at=from_ms(session.active_ms),
-        retrievals=fitting(await retrieval_states(parts, ref, [name.decode() for name in names])),
+        retrievals=fitting(await retrieval_states(parts, retrieval_refs(ref, names))),
         retrieval_count=session.count,
         uncovered_count=uncovered,
         episode_id=record_id(store_pb2.RECORD_KIND_EPISODE, session.episode) if session.episode else "",
@@ -61,10 +63,16 @@ async def get_session(
     if session.outcome is not None:
         response.outcome = session.outcome.outcome
         response.outcome_summary = session.outcome.outcome_summary
-    end = start + len(response.retrievals)
-    if response.retrievals and end < session.count:
+    end = start + _passed(ref, names, len(response.retrievals))
+    if end < listed:
         response.next_page_token = page_token(ref.ledger, str(end))
     return response
+
+
+def _passed(ref: SessionRef, names: Sequence[bytes], shown: int) -> int:
+    """Return how many of these entries a page passes that shows the first `shown` of the retrievals among them."""
+    places = [i for i, name in enumerate(names) if retrieval_refs(ref, [name])]
+    return places[shown] if shown < len(places) else len(names)
 
 
 def _start(token: str, ledger: str) -> int:

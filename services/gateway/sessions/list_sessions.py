@@ -8,6 +8,7 @@ from typing import Final
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import require_path
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.store.sessions import PUBLIC_STATE, Session, StoredState, listed, session_from, session_reads
@@ -39,12 +40,15 @@ async def list_sessions(
     if last and listed(keys.partition, last) is None:
         raise InvalidField("page_token", "is not one that this list gave you")
     found: list[tuple[str, session_pb2.SessionSummary]] = []
-    looked_at, more = 0, True
+    looked_at, position, more = 0, last.encode(), True
     while more and len(found) < size and looked_at < LOOKED_AT:
-        entries = await _entries(parts, keys, call.caller, last)
+        raws = await _entries(parts, keys, call.caller, position)
+        # Of what is no entry, none can stand in a token.
+        entries = [entry for raw in raws if listed(keys.partition, entry := decode.name(raw)) is not None]
         found += await _summaries(parts, keys, call.caller, entries, request.states)
         looked_at += len(entries)
-        last, more = entries[-1] if entries else last, len(entries) == CHUNK
+        position, more = raws[-1] if raws else position, len(raws) == CHUNK
+        last = entries[-1] if entries else last
     page = fitting(summary for _, summary in found[:size])
     if len(page) < len(found):
         last, more = found[len(page) - 1][0], True
@@ -53,13 +57,13 @@ async def list_sessions(
     )
 
 
-async def _entries(parts: Parts, keys: PartitionKeys, caller: str, last: str) -> list[str]:
-    """Return the next entries of the caller's list, newest first, after the entry `last` ("" = from the start)."""
-    start = f"({last}" if last else "+"
-    entries = await parts.store.read_one(
+async def _entries(parts: Parts, keys: PartitionKeys, caller: str, last: bytes) -> list[bytes]:
+    """Return the next entries of the caller's list, newest first, after the entry `last` (b"" = from the start)."""
+    start = b"(" + last if last else b"+"
+    entries: list[bytes] = await parts.store.read_one(
         ("ZRANGE", keys.sessions_of(caller), start, "-", "BYLEX", "REV", "LIMIT", "0", str(CHUNK))
     )
-    return [raw.decode() for raw in entries]
+    return entries
 
 
 async def _summaries(

@@ -7,7 +7,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import FeedbackMissing
-from remembrancer.model.ids import RetrievalRef, SessionRef
+from remembrancer.model.ids import RetrievalRef, SessionRef, parse_retrieval
 from remembrancer.model.ledger import outstanding
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
@@ -26,33 +26,37 @@ async def refuse_uncovered(parts: Parts, keys: PartitionKeys, session: Session) 
         ("ZRANGE", keys.uncovered(ledger), "0", str(RETRIEVALS_LISTED - 1)), ("ZCARD", keys.uncovered(ledger))
     )
     names, total = snapshot.answers
-    states = await retrieval_states(parts, session.ref, [name.decode() for name in names])
+    states = await retrieval_states(parts, retrieval_refs(session.ref, names))
     missing = [state.uncovered for state in states if not state.covered]
-    if not missing:
+    covered = len(states) - len(missing)
+    # An entry that names no retrieval cannot be listed, and is not covered either.
+    if covered == len(names):
         return
-    total -= len(states) - len(missing)
+    total -= covered
     detail = errors_pb2.FeedbackIncomplete(retrievals=missing, total=total, truncated=total > len(missing))
     for listed in detail.retrievals:
         del listed.outstanding[TARGETS_LISTED:]
     raise FeedbackMissing(session.id, detail)
 
 
-async def retrieval_states(parts: Parts, session: SessionRef, names: Sequence[str]) -> list[session_pb2.RetrievalState]:
-    """Return how far the retrievals with these keys are covered, in order; every outstanding target is listed."""
-    if not names:
+def retrieval_refs(session: SessionRef, names: Sequence[bytes]) -> list[RetrievalRef]:
+    """Return the retrievals of a session's ledger that have these keys there, in order; what names none is left out."""
+    refs = (RetrievalRef(session.partition, session.ledger, decode.name(name)) for name in names)
+    return [ref for ref in refs if parse_retrieval(str(ref)) is not None]
+
+
+async def retrieval_states(parts: Parts, refs: Sequence[RetrievalRef]) -> list[session_pb2.RetrievalState]:
+    """Return how far retrievals of one ledger are covered, in order; every outstanding target is listed."""
+    if not refs:
         return []
-    key = PartitionKeys(session.partition).ledger(session.ledger)
-    fields = [field for name in names for field in (f"r:{name}", f"f:{name}")]
+    key = PartitionKeys(refs[0].partition).ledger(refs[0].ledger)
+    fields = [field for ref in refs for field in (f"r:{ref.key}", f"f:{ref.key}")]
     raw = await parts.store.read_one(("HMGET", key, *fields))
-    return [
-        _state(RetrievalRef(session.partition, session.ledger, name), raw[2 * i], raw[2 * i + 1])
-        for i, name in enumerate(names)
-        if raw[2 * i] is not None
-    ]
+    return [_state(ref, raw[2 * i], raw[2 * i + 1]) for i, ref in enumerate(refs)]
 
 
-def _state(ref: RetrievalRef, raw: bytes, raw_log: bytes | None) -> session_pb2.RetrievalState:
-    # What was exposed by a damaged one can be neither told nor assessed; it stays uncovered.
+def _state(ref: RetrievalRef, raw: bytes | None, raw_log: bytes | None) -> session_pb2.RetrievalState:
+    # What was exposed by a damaged or lost one can be neither told nor assessed; it stays uncovered.
     retrieval, log = decode.message(store_pb2.Retrieval, raw) or store_pb2.Retrieval(), decode.log(raw_log)
     state = session_pb2.RetrievalState(
         retrieval_id=str(ref),

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Iterable
 
 import structlog
+from redis.exceptions import ResponseError
 
 from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import PartitionStore
+from remembrancer.store.partition import PartitionStore, fields_at
 
 
 class RecallCounters:
@@ -36,6 +38,18 @@ class RecallCounters:
         for n in ns:
             change.write("HINCRBY", keys.counts, n, 1)
         try:
-            await self._store.apply(change)
-        except (StoreUnavailable, WriteNotDurable) as error:
+            try:
+                await self._store.apply(change)
+            except ResponseError:
+                await self._drop_damaged(keys, ns)
+        except (ResponseError, StoreUnavailable, WriteNotDurable) as error:
             self._log.debug("recalls were not counted", reason=type(error).__name__)
+
+    async def _drop_damaged(self, keys: PartitionKeys, ns: list[int]) -> None:
+        """Drop counts that are no numbers: the next return of these records counts again."""
+        change = Change(keys)
+        for n, raw in zip(ns, await self._store.read_one(fields_at(keys.counts, ns)), strict=True):
+            if raw is not None and decode.number(raw) is None:
+                change.require_same("count", keys.counts, str(n), raw)
+                change.write("HDEL", keys.counts, n)
+        await self._store.apply(change)

@@ -14,6 +14,7 @@ from remembrancer.model.errors import (
     SessionScopeMismatch,
 )
 from remembrancer.model.ids import SessionRef, parse_session
+from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import PartitionStore, Read
 from remembrancer.store.sessions import Retention, Session, StoredState, listed, session_from, session_reads
@@ -86,7 +87,7 @@ async def gone_sessions(
     small share of entries is without a session. Young entries need no look.
     """
     oldest = now_ms - retention.idle_ms - retention.kept_ms
-    names = sorted({raw.decode() for raw in entries})
+    names = sorted({decode.name(raw) for raw in entries})
     old = [(name, found[0]) for name in names if (found := listed(keys.partition, name)) and found[1] < oldest]
     if not old:
         return []

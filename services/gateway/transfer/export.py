@@ -69,7 +69,7 @@ async def _records(
         members_at(keys.unembedded, ns),
     )
     return [
-        (n, outgoing(n, record, vectors or b"", learned, int(count or 0), scope, embedded=not waiting))
+        (n, outgoing(n, record, vectors or b"", learned, decode.number(count) or 0, scope, embedded=not waiting))
         for n, raw, vectors, learned, count, waiting in zip(ns, *snapshot.answers, strict=True)
         if (record := decode.record(raw)) is not None
     ]

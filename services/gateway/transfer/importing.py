@@ -19,7 +19,7 @@ from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import transfer_pb2
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import NAME_LENGTH
-from services.gateway.shared.equal_texts import set_list
+from services.gateway.shared.equal_texts import enlist
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.registering import register, sets_for
 from services.gateway.shared.retries import tries
@@ -145,7 +145,7 @@ async def _put(
     given: dict[int, transfer_pb2.TransferRecord],
 ) -> None:
     keys = state.keys
-    twins: dict[str, list[str]] = {}
+    twins: dict[str, list[int]] = {}
     sets = await sets_for(parts, keys, state.model_id if state.dimension else "")
     sets.require(change)
     for n, record in records.items():
@@ -162,11 +162,11 @@ async def _put(
         if record.kind == store_pb2.RECORD_KIND_EPISODE and ref is not None:
             change.write("HSET", keys.episodes, ref.ledger, n)
         if record.duplicate:
-            twins.setdefault(record.duplicate, []).append(str(n))
+            twins.setdefault(record.duplicate, []).append(n)
         change.announce(FeedOp.RECORD, n)
     known = await parts.store.read_one(("HMGET", keys.duplicates, *twins))
     for (digest, numbers), raw in zip(twins.items(), known, strict=True):
-        set_list(change, digest, raw, [*(raw.decode().split(",") if raw else ()), *numbers])
+        enlist(change, digest, raw, numbers)
 
 
 def _vectors(given: transfer_pb2.TransferRecord, dimension: int) -> bytes | None:

@@ -16,6 +16,7 @@ from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
+from services.gateway.memories.forgetting.mistyped import drop_unless_hash
 from services.gateway.memories.forgetting.sessions import scrub_all_words
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.retries import insist
@@ -50,13 +51,24 @@ async def scrub_copies(parts: Parts, keys: PartitionKeys, *, everything: bool) -
 
 async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everything: bool) -> bool:
     """Take the words out of one ledger; return whether it was as it was read."""
+    if await drop_unless_hash(parts.store, keys, key):
+        return True
     fields = await parts.store.read_one(("HGETALL", key))
-    pairs = zip(fields[::2], fields[1::2], strict=True)
-    logs = {name.decode(): raw for name, raw in pairs if name.startswith(b"f:")}
+    pairs = dict(zip(fields[::2], fields[1::2], strict=True))
+    logs = {name.decode(): raw for name, raw in pairs.items() if _named(name, b"f:")}
+    unread = [
+        name
+        for name, raw in pairs.items()
+        if not _named(name, b"f:")
+        and not (_named(name, b"r:") and decode.message(store_pb2.Retrieval, raw) is not None)
+    ]
     parsed = {name: decode.message(store_pb2.FeedbackLog, raw) for name, raw in logs.items()}
     targets = {target_of(row) for log in parsed.values() if log is not None for row in log.rows}
     gone = await _gone(parts, keys, targets)
-    change, changes = Change(keys), False
+    change, changes = Change(keys), bool(unread)
+    if unread:
+        # A retrieval that went this way stays uncovered.
+        change.write("HDEL", key, *unread)
     for name, log in parsed.items():
         if log is None or without_words(log, gone.__contains__, everything=everything):
             bare = log or store_pb2.FeedbackLog()
@@ -64,6 +76,10 @@ async def _scrub_ledger(parts: Parts, keys: PartitionKeys, key: str, *, everythi
             change.write("HSET", key, name, bare.SerializeToString())
             changes = True
     return not changes or isinstance(await parts.store.apply(change), Applied)
+
+
+def _named(name: bytes, prefix: bytes) -> bool:
+    return name.startswith(prefix) and name.isascii()
 
 
 async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str]:
@@ -74,6 +90,8 @@ async def _gone(parts: Parts, keys: PartitionKeys, targets: set[str]) -> set[str
 
 async def _scrub_answer(parts: Parts, keys: PartitionKeys, key: str, kind: type[Plan]) -> bool:
     """Take the words out of one remembered answer; return whether it was as it was read."""
+    if await drop_unless_hash(parts.store, keys, key):
+        return True
     raw = await parts.store.read_one(("HGET", key, "answer"))
     if raw is None:
         return True

@@ -12,7 +12,8 @@ from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied
+from remembrancer.store.partition import Applied, fields_at
+from services.gateway.memories.forgetting.mistyped import drop_unless_hash
 from services.gateway.shared.parts import Parts
 
 
@@ -29,27 +30,30 @@ async def scrub_session(parts: Parts, change: Change, session_id: str) -> None:
     if outcome is not None:
         change.require_same("session outcome", key, "outcome", outcome)
         change.write("HSET", key, "outcome", _bare_outcome(outcome))
-    names = sorted(name.decode() for name in used)
-    learned = await parts.store.read_one(("HMGET", keys.learned, *names))
-    for name, raw in zip(names, learned, strict=True):
+    ns = sorted(n for name in used if (n := decode.number(name)) is not None)
+    learned = await parts.store.read_one(fields_at(keys.learned, ns))
+    for n, raw in zip(ns, learned, strict=True):
         known = decode.message(store_pb2.Learned, raw)
         if raw is not None and (known is None or without_summary(known, session_id)):
             known = known or store_pb2.Learned()
-            change.require_same("learned", keys.learned, name, raw)
-            change.write("HSET", keys.learned, name, known.SerializeToString())
-            change.announce(FeedOp.LEARNED, int(name))
+            change.require_same("learned", keys.learned, str(n), raw)
+            change.write("HSET", keys.learned, n, known.SerializeToString())
+            change.announce(FeedOp.LEARNED, n)
 
 
 async def scrub_all_words(parts: Parts, keys: PartitionKeys, key: str) -> bool:
     """Take every word out of one session; return whether it was as it was read.
 
-    It stays in its state, so that an open one can still be committed.
+    It stays in its state, so that an open one can still be committed. One that nobody can have any more goes.
     """
-    info, outcome, context = await parts.store.read_one(("HMGET", key, "info", "outcome", "ctx"))
-    if info is None:
+    if await drop_unless_hash(parts.store, keys, key):
         return True
+    info, outcome, context = await parts.store.read_one(("HMGET", key, "info", "outcome", "ctx"))
     change = Change(keys)
     change.require_same("session", key, "info", info)
+    if info is None:
+        change.write("UNLINK", key)
+        return isinstance(await parts.store.apply(change), Applied)
     change.require_same("session outcome", key, "outcome", outcome)
     change.require_same("session context", key, "ctx", context)
     known = decode.message(store_pb2.SessionInfo, info) or store_pb2.SessionInfo()
