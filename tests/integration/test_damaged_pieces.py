@@ -116,7 +116,13 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SHORT = ("rec", "dup", "led", "ses", "vec")
+"""Kinds of keys that the short form looks at."""
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in SHORT else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS]
+)
 def test_a_key_of_a_wrong_type_keeps_no_scope_from_being_forgotten(
     stored: Store,
     client: Client,

@@ -27,24 +27,23 @@ def test_f9_a_note_that_is_no_text_hides_no_other(client: Client, session: Sessi
         stored.srem(key, b"\xff\xfe")
 
 
-@pytest.mark.parametrize("key", [ERASING, REWRITE])
-def test_f9_a_registry_of_another_kind_ends_no_gateway(
-    client: Client, session: Session, stored: Store, key: str
-) -> None:
+def test_f9_registries_of_another_kind_end_no_gateway(client: Client, session: Session, stored: Store) -> None:
     keys = PartitionKeys(partition_of(session.scope))
     client.remember([memory("fact", FACT)], scope=session.scope)
-    held = stored.dump(key)
-    stored.delete(key)
-    stored.hset(key, "of another", "kind")
+    held = {key: stored.dump(key) for key in (ERASING, REWRITE)}
+    for key in held:
+        stored.delete(key)
+        stored.hset(key, "of another", "kind")
     try:
         time.sleep(2.5)
         stored.sadd(keys.unembedded, "1")
         stored.sadd(UNEMBEDDED, keys.partition)
         _wait_until_refilled(stored, keys)
     finally:
-        stored.delete(key)
-        if held is not None:
-            stored.restore(key, 0, held)
+        for key, value in held.items():
+            stored.delete(key)
+            if value is not None:
+                stored.restore(key, 0, value)
     assert contents(session.recall("lighthouse keeper")) == [FACT]
 
 

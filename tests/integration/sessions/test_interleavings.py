@@ -94,7 +94,7 @@ async def rounds(service: Service, scope: str, count: int) -> None:
 
 @pytest.mark.essential
 async def test_b19_100_parallel_commits_and_recalls(service: Service, scope: str) -> None:
-    await rounds(service, scope, 3 if isinstance(service, ClusterService) else 20)
+    await rounds(service, scope, 3 if isinstance(service, ClusterService) else 10)
 
 
 @pytest.mark.long
