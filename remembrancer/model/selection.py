@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.axes import DEFAULT_AGENT, NAMES, for_read, visible
+from remembrancer.model.axes import DEFAULT_AGENT, NAMES, AxisName, for_read, is_set, visible
 from remembrancer.model.clock import moment
-from remembrancer.v1 import common_pb2
+from remembrancer.v1 import common_pb2, record_pb2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,24 @@ def select(axes: common_pb2.Axes, lifted: Collection[int]) -> Selection:
     """Return the selection by axes alone; the axes in `lifted` do not bound it."""
     kept = common_pb2.Axes()
     for name in NAMES:
-        if axes.HasField(name) and common_pb2.Axis.Value(f"AXIS_{name.upper()}") not in lifted:
+        if axes.HasField(name) and _axis(name) not in lifted:
             setattr(kept, name, getattr(axes, name))
     return Selection(for_read(kept, common_pb2.Axes(), ()), any_agent=common_pb2.AXIS_AGENT_ID in lifted)
+
+
+def is_bounded(given: record_pb2.MemorySelection) -> bool:
+    """Return whether a caller's selection sets a bound of its own.
+
+    The default agent is none: it bounds a selection in which the caller said nothing.
+    """
+    return bool(
+        given.kinds
+        or given.types
+        or given.HasField("occurred_after")
+        or given.HasField("occurred_before")
+        or any(is_set(given.axes, name) and _axis(name) not in given.any_axis for name in NAMES)
+    )
+
+
+def _axis(name: AxisName) -> common_pb2.Axis.ValueType:
+    return common_pb2.Axis.Value(f"AXIS_{name.upper()}")

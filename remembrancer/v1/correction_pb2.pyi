@@ -143,7 +143,9 @@ class ForgetRequest(_message.Message):
 
     @_builtins.property
     def selection(self) -> _record_pb2.MemorySelection:
-        """All memories that match; at least one bound must be set."""
+        """All memories and procedures that match. It must set a bound: an axis that is not in `any_axis`, a kind, a type or
+        a time. Otherwise the call is INVALID_ARGUMENT.
+        """
 
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:

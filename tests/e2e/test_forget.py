@@ -12,9 +12,20 @@ import pytest
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
-from remembrancer.client import AsyncClient, Client, ClientError, memory, memory_feedback, procedure, selection, turn
+from remembrancer.client import (
+    AsyncClient,
+    Client,
+    ClientError,
+    InvalidArgument,
+    memory,
+    memory_feedback,
+    procedure,
+    selection,
+    tenant,
+    turn,
+)
 from remembrancer.store.keys import PartitionKeys, partition_of
-from remembrancer.v1 import correction_pb2, session_pb2
+from remembrancer.v1 import common_pb2, correction_pb2, record_pb2, session_pb2
 from tests.service import OpenSession, Outage, Session, Store, contents, hits
 
 
@@ -138,6 +149,27 @@ def test_a_selection_goes_and_the_rest_stays(client: Client, scope: str, session
     assert left == ["The cook's tea.", "Bo's tea.", "Ada's errand."]
     assert client.forget(scope=scope, selection=selection(types=["task"]), suppress=True).forgotten == 1
     assert contents(session.recall("errand or tea", "deep")) == ["Bo's tea."]
+
+
+@pytest.mark.parametrize("suppress", [False, True])
+def test_t4_a_selection_that_bounds_nothing_is_refused(client: Client, scope: str, suppress: bool) -> None:
+    client.remember([memory("fact", "Ada's tea.")], scope=scope, axes={"user_id": "ada"})
+    every_axis = [common_pb2.Axis.Name(axis) for axis in common_pb2.Axis.values() if axis]
+    unbounded = [
+        selection(),
+        selection(axes={}),
+        record_pb2.MemorySelection(axes=common_pb2.Axes()),
+        record_pb2.MemorySelection(axes=common_pb2.Axes(agent_id="", user_id="")),
+        *(record_pb2.MemorySelection(any_axis=[common_pb2.Axis.Value(axis)]) for axis in every_axis),
+        selection(axes={"user_id": "ada"}, any_axis=["user_id"]),
+    ]
+    for where in (scope, tenant("nobody")):
+        for empty in unbounded:
+            with pytest.raises(InvalidArgument) as refused:
+                client.forget(scope=where, selection=empty, suppress=suppress)
+            assert [violation.field for violation in refused.value.violations] == ["selection"]
+    assert len(client.list_memories(scope=scope).memories) == 1
+    assert client.forget(scope=scope, selection=selection(axes={"user_id": "ada"}), suppress=suppress).forgotten == 1
 
 
 def test_speakers_and_equal_texts_are_forgotten_too(client: Client, scope: str, stored: Store, mark: str) -> None:

@@ -11,14 +11,14 @@ from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import Conflict, InvalidField
 from remembrancer.model.ids import new_token
 from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
-from remembrancer.model.selection import Selection
+from remembrancer.model.selection import Selection, is_bounded
 from remembrancer.model.text import request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
-from remembrancer.v1 import common_pb2, correction_pb2, record_pb2
+from remembrancer.v1 import common_pb2, correction_pb2
 from services.gateway.memories.forgetting.erasure import bounds_of, erase_copies, erase_records, progress
 from services.gateway.memories.forgetting.records import CHUNK
 from services.gateway.memories.selecting import check_selection, check_view, find
@@ -79,7 +79,7 @@ def _check(
             raise InvalidField(name, "goes with memory_id only")
     if form == "selection":
         selection = check_selection(request.selection, scope, projects)
-        if request.selection == record_pb2.MemorySelection() and not (scope.user_id or scope.conversation_id):
+        if not is_bounded(request.selection) and not (scope.user_id or scope.conversation_id):
             raise InvalidField("selection", "must have a bound; to forget everything say whole_scope")
         return scope, selection, selection
     if not request.whole_scope:
