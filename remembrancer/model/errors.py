@@ -27,6 +27,7 @@ RemembrancerError
 │       ├── TierLate            DEADLINE_EXCEEDED    TIER_LATE
 │       ├── PartitionLoading    UNAVAILABLE          PARTITION_LOADING
 │       └── PartitionTooLarge   RESOURCE_EXHAUSTED   PARTITION_TOO_LARGE
+├── StoreDamaged                DATA_LOSS            STORE_DAMAGED
 ├── Conflict                    ABORTED              CONFLICT
 ├── DeadlinePassed              DEADLINE_EXCEEDED    DEADLINE
 ├── Cancelled                   CANCELLED            CANCELLED
@@ -242,6 +243,20 @@ class Overloaded(Retryable):
 
     code = code_pb2.RESOURCE_EXHAUSTED
     reason = errors_pb2.ERROR_REASON_OVERLOADED
+
+
+class StoreDamaged(RemembrancerError):
+    """What the store holds of a scope cannot be used: a key of another type, a counter that is no number.
+
+    Nothing was changed.
+    """
+
+    code = code_pb2.DATA_LOSS
+    reason = errors_pb2.ERROR_REASON_STORE_DAMAGED
+
+    def __init__(self) -> None:
+        """Say so; which key it is stands in the log."""
+        super().__init__("what the store holds of this scope is damaged; nothing was changed")
 
 
 class Conflict(RemembrancerError):

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError, Message
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import is_time
+from remembrancer.model.errors import StoreDamaged
 from remembrancer.model.ids import N_DIGITS
 
 M = TypeVar("M", bound=Message)
@@ -50,6 +51,16 @@ def log(raw: bytes | None) -> store_pb2.FeedbackLog:
 def number(raw: bytes | None) -> int | None:
     """Return a whole number >= 0; None when nothing is stored, or anything but up to `N_DIGITS` digits."""
     return int(raw) if raw is not None and len(raw) <= N_DIGITS and raw.isdigit() else None
+
+
+def last_number(raw: bytes | None) -> int:
+    """Return the last sequence number, 0 in a partition without any. Errors: StoreDamaged when it is no number."""
+    if raw is None:
+        return 0
+    found = number(raw)
+    if found is None:
+        raise StoreDamaged
+    return found
 
 
 def numbers(raw: bytes | None) -> list[int]:

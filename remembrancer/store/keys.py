@@ -52,6 +52,11 @@ REWRITE = "rm:rewrite"
 """String: there while erased texts may still stand in the append-only file."""
 
 
+def essential(key: str) -> bool:
+    """Return whether a partition says nothing without this key of it: its records, or its counters."""
+    return key.endswith((":rec", ":meta"))
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionKeys:
     """Key names of one partition; `partition` is the digest."""

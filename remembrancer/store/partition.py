@@ -6,12 +6,18 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import structlog
 from redis.exceptions import NoScriptError, RedisError
 
+from remembrancer.model.errors import StoreDamaged
 from remembrancer.store.change import Change, packed
 from remembrancer.store.failures import store_failures
+from remembrancer.store.keys import essential
+
+TOLD: Final = 1000
+"""Damaged keys remembered, so that the log tells of each once."""
 
 Read: TypeAlias = tuple[str, str, *tuple[str | bytes, ...]]
 """A read command: its name, its key, its arguments.
@@ -78,13 +84,23 @@ class PartitionStore:
         self._apply = files(__package__).joinpath("apply.lua").read_text()
         self._read = files(__package__).joinpath("read.lua").read_text()
         self._digests: dict[str, str] = {}
+        self._log = structlog.get_logger()
+        self._told: set[str] = set()
 
     async def read(self, *reads: Read) -> Snapshot:
-        """Carry out read commands on keys of one partition at one moment. Errors: StoreUnavailable."""
+        """Carry out read commands on keys of one partition at one moment.
+
+        A key of another type than its command needs is answered as if it were absent: it costs what stands there and
+        nothing else. Errors: StoreUnavailable; StoreDamaged when it is a key without which the partition says nothing.
+        """
         positions: dict[str, int] = {}
         commands = [[r[0], positions.setdefault(r[1], len(positions) + 1), *r[2:]] for r in reads]
         with store_failures():
-            now, *answers = await self._run(self._read, list(positions), packed(commands))
+            now, mistyped, *answers = await self._run(self._read, list(positions), packed(commands))
+        names = list(positions)
+        damaged = [self._damaged(names[position - 1]) for position in mistyped]
+        if any(essential(names[position - 1]) for position in mistyped):
+            raise damaged[0]
         return Snapshot(int(now), answers)
 
     async def read_one(self, read: Read) -> Any:
@@ -92,7 +108,10 @@ class PartitionStore:
         return (await self.read(read)).answers[0]
 
     async def apply(self, change: Change) -> Applied | Replayed | Conflicted:
-        """Carry out a change as a whole or not at all. Errors: StoreUnavailable, WriteNotDurable."""
+        """Carry out a change as a whole or not at all.
+
+        Errors: StoreUnavailable; StoreDamaged, nothing is changed then; WriteNotDurable.
+        """
         keys, plan = change.packed()
         with store_failures(changing=True):
             verdict, now, *rest = await self._run(self._apply, keys, plan)
@@ -101,6 +120,8 @@ class PartitionStore:
                 return Applied(int(now), int(rest[0]), rest[1].decode() if len(rest) > 1 and rest[1] else "")
             case b"REPLAYED":
                 return Replayed(int(now), rest[0], rest[1], int(rest[2]))
+            case b"DAMAGED":
+                raise self._damaged(keys[int(rest[0]) - 1])
             case _:
                 return Conflicted(int(now), change.label(int(rest[0])))
 
@@ -120,6 +141,15 @@ class PartitionStore:
         except (RedisError, OSError):
             return False
         return True
+
+    def _damaged(self, key: str) -> StoreDamaged:
+        """Tell the log about a damaged key, once, and return the error."""
+        if key not in self._told:
+            self._told.add(key)
+            if len(self._told) > TOLD:
+                self._told.clear()
+            self._log.error("a key of the store is damaged", key=key)
+        return StoreDamaged()
 
     async def _run(self, script: str, keys: list[str], argument: bytes) -> list[Any]:
         digest = self._digests.get(script)

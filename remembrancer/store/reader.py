@@ -80,10 +80,19 @@ class PartitionReader:
         pipe.hmget(keys.records, fields)
         pipe.hmget(keys.vectors(self._model_id), fields)
         pipe.hmget(keys.learned, fields)
-        records, vectors, learned = await pipe.execute()
+        records, vectors, learned = [_values(found, len(ns)) for found in await pipe.execute(raise_on_error=False)]
         return [
             decode_stored(n, r, v, k, self._dimension) for n, r, v, k in zip(ns, records, vectors, learned, strict=True)
         ]
+
+
+def _values(found: Any, count: int) -> Sequence[bytes | None]:
+    """Return what was found, damaged values where the key is no hash. Errors: any other of the store's client."""
+    if not isinstance(found, Exception):
+        return list(found)
+    if str(found).startswith("WRONGTYPE"):
+        return [b""] * count
+    raise found
 
 
 def decode_stored(

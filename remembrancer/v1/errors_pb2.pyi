@@ -87,6 +87,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAVAILABLE: no asked tier answered, or a required one failed."""
     ERROR_REASON_WRITE_NOT_DURABLE: _ErrorReason.ValueType  # 30
     """UNAVAILABLE: it is not known whether a write is durable; retry with the same request_id."""
+    ERROR_REASON_STORE_DAMAGED: _ErrorReason.ValueType  # 32
+    """DATA_LOSS: what the store holds of the scope cannot be used, such as a key of another type. Nothing was changed;
+    trying again helps only after an operator has repaired it.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason enumerates the reasons that `google.rpc.ErrorInfo.reason` can hold (without the prefix `ERROR_REASON_`),
@@ -157,6 +161,10 @@ ERROR_REASON_TIERS_UNAVAILABLE: ErrorReason.ValueType  # 29
 """UNAVAILABLE: no asked tier answered, or a required one failed."""
 ERROR_REASON_WRITE_NOT_DURABLE: ErrorReason.ValueType  # 30
 """UNAVAILABLE: it is not known whether a write is durable; retry with the same request_id."""
+ERROR_REASON_STORE_DAMAGED: ErrorReason.ValueType  # 32
+"""DATA_LOSS: what the store holds of the scope cannot be used, such as a key of another type. Nothing was changed;
+trying again helps only after an operator has repaired it.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from remembrancer.client import Client, FeedbackIncompleteError, memory, memory_feedback, turn
+from remembrancer.client import Client, ClientError, FeedbackIncompleteError, memory, memory_feedback, turn
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.v1 import session_pb2
 from tests.service import OpenSession, Session, Store, contents
@@ -142,6 +142,54 @@ def test_a_key_of_a_wrong_type_keeps_no_scope_from_being_forgotten(
         stored.delete(key)
         stored.set(key, GOOD)
     forgotten_whole(stored, client, session, keys)
+
+
+DERIVED = ("counts", "dup", "eps", "speakers", "learned", "wrote", "used", "unembedded", "erasures", "import")
+"""Kinds of keys whose loss costs no answer."""
+
+
+def test_t39_a_key_of_a_wrong_type_costs_no_read_more_than_itself(
+    stored: Store, client: Client, session: Session, committed: session_pb2.CommitResponse, keys: PartitionKeys
+) -> None:
+    settled(stored, keys)
+    scope, texts = session.scope, {GOOD, EARLIER, TURN}
+    absent = (keys.unembedded, keys.erasures, keys.imported)
+    for kind in DERIVED:
+        found = list(stored.scan_iter(keys.all_like(kind).removesuffix(":*") + "*"))
+        for key in found or [key for key in absent if key.endswith(kind)]:
+            stored.delete(key)
+            stored.set(key, "no " + kind)
+    assert texts <= {shown.content for shown in client.list_memories(scope=scope).memories}
+    exported = [record.memory for part in client.export_scope(scope=scope) for record in part.batch.records]
+    assert texts <= {shown.content for shown in exported}
+    assert [shown.content for shown in client.get_contents(["sch_1"], scope=scope).contents] == [GOOD]
+    assert client.get_scope(scope=scope).scope_known
+    assert any(listed.path == scope for listed in client.list_scopes(prefix=scope).scopes)
+    assert texts <= set(contents(session.recall("lighthouse keeper gulls", "deep")))
+    assert len(client.list_sessions(scope=scope).sessions) == 2
+    assert session.ledger().retrievals
+    assert client.activate("the lighthouse", "the gulls", scope=scope).session_id
+    assert client.forget(scope=scope, memory_id="sch_1").forgotten == 1
+
+
+@pytest.mark.parametrize("kind", ["rec", "meta"])
+def test_t6_what_nobody_can_do_without_is_refused_as_damaged(
+    stored: Store, client: Client, session: Session, keys: PartitionKeys, kind: str
+) -> None:
+    client.remember([memory("fact", GOOD)], scope=session.scope)
+    key = keys.records if kind == "rec" else keys.meta
+    stored.delete(key)
+    stored.set(key, GOOD)
+    calls: list[Callable[[], object]] = [
+        lambda: client.remember([memory("fact", EARLIER)], scope=session.scope),
+        lambda: client.get_contents(["sch_1"], scope=session.scope) if kind == "rec" else session.recall("gulls"),
+        lambda: client.forget(scope=session.scope, memory_id="sch_1"),
+    ]
+    for call in calls:
+        with pytest.raises(ClientError) as refused:
+            call()
+        assert refused.value.reason == "STORE_DAMAGED"
+    assert stored.get(key) == GOOD.encode()
 
 
 def settled(stored: Store, keys: PartitionKeys) -> None:

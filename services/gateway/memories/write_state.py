@@ -82,7 +82,7 @@ async def read_write_state(
     n, paused, lists, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
     raw = dict(zip(digests, lists, strict=True))
-    state = WriteState(snapshot.now_ms, int(n or 0) > 0, session, bool(paused), raw)
+    state = WriteState(snapshot.now_ms, decode.last_number(n) > 0, session, bool(paused), raw)
     first = idempotency.first(rest)
     if first is not None:
         state.first, state.first_base = store_pb2.WritePlan.FromString(first.answer), first.base

@@ -79,7 +79,7 @@ async def read_partition_state(
     return PartitionState(
         now_ms=snapshot.now_ms,
         head=head.decode() if head else "",
-        ever_written=int(n or 0) > 0,
+        ever_written=decode.last_number(n) > 0,
         speakers=[name for name, count in zip(names, known, strict=True) if count is not None],
         first=idempotency.first(rest),
         extra=found,

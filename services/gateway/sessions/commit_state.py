@@ -64,7 +64,7 @@ async def read_commit_state(
         session=session,
         now_ms=snapshot.now_ms,
         uncovered=uncovered,
-        ever_written=int(n or 0) > 0,
+        ever_written=decode.last_number(n) > 0,
         members=[int(member) for member in members],
         used=await _fields(parts, keys.learned, sorted(int(name) for name in used)),
         records=await _fields(parts, keys.records, own),

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Iterable
 
 import structlog
-from redis.exceptions import ResponseError
 
-from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.model.errors import StoreDamaged, StoreUnavailable, WriteNotDurable
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
@@ -40,14 +39,16 @@ class RecallCounters:
         try:
             try:
                 await self._store.apply(change)
-            except ResponseError:
+            except StoreDamaged:
                 await self._drop_damaged(keys, ns)
-        except (ResponseError, StoreUnavailable, WriteNotDurable) as error:
+        except (StoreDamaged, StoreUnavailable, WriteNotDurable) as error:
             self._log.debug("recalls were not counted", reason=type(error).__name__)
 
     async def _drop_damaged(self, keys: PartitionKeys, ns: list[int]) -> None:
-        """Drop counts that are no numbers: the next return of these records counts again."""
+        """Drop counts that are no numbers, all when they are no hash: the next return of these records counts again."""
         change = Change(keys)
+        if await self._store.read_one(("TYPE", keys.counts)) not in (b"hash", b"none"):
+            change.write("UNLINK", keys.counts)
         for n, raw in zip(ns, await self._store.read_one(fields_at(keys.counts, ns)), strict=True):
             if raw is not None and decode.number(raw) is None:
                 change.require_same("count", keys.counts, str(n), raw)

@@ -9,7 +9,7 @@ import structlog
 from google.protobuf.message import DecodeError
 from redis.exceptions import RedisError
 
-from remembrancer.model.errors import Conflict, EncoderUnavailable, StoreUnavailable, WriteNotDurable
+from remembrancer.model.errors import Conflict, EncoderUnavailable, StoreDamaged, StoreUnavailable, WriteNotDurable
 
 T = TypeVar("T", bound=Hashable)
 
@@ -31,7 +31,7 @@ class Round(Generic[T]):
                 await self._work(thing)
             except (Conflict, EncoderUnavailable, StoreUnavailable, WriteNotDurable) as error:
                 self._log.debug("left for the next round", work=self._name, on=thing, reason=type(error).__name__)
-            except (RedisError, DecodeError, ValueError) as error:
+            except (StoreDamaged, RedisError, DecodeError, ValueError) as error:
                 if thing not in self._damaged:
                     self._damaged.add(thing)
                     self._log.error("damaged", work=self._name, on=thing, reason=type(error).__name__)

@@ -10,10 +10,11 @@ from unittest.mock import ANY
 import pytest
 from redis.exceptions import ResponseError
 
+from remembrancer.model.errors import StoreDamaged, StoreUnavailable
 from remembrancer.store.change import Change, Numbers, Replay, StoreTime
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied, Conflicted, PartitionStore, Replayed, fields_at, members_at
+from remembrancer.store.partition import Applied, Conflicted, PartitionStore, Read, Replayed, fields_at, members_at
 
 Require = Callable[[Change, str], None]
 
@@ -259,11 +260,137 @@ async def test_reads_of_one_call_come_from_one_moment(redis: Any, store: Partiti
 async def test_a_mistake_of_ours_is_not_taken_for_an_outage(
     redis: Any, store: PartitionStore, keys: PartitionKeys
 ) -> None:
-    await redis.set(keys.continuity("x"), "a string")
     change = Change(keys)
-    change.write("HSET", keys.continuity("x"), "f", "v")
+    change.write("HSET", keys.records, "1", b"r")
+    change.write("LPUSHX", keys.continuity("x"), "v")
     with pytest.raises(ResponseError):
         await store.apply(change)
+    assert not await redis.exists(keys.records)
+
+
+def every_write(keys: PartitionKeys) -> Change:
+    """Return a change with each kind of write, each on a key of its own, that takes hold from the first one on."""
+    change = Change(keys)
+    change.require_same("absent", keys.session("same"), "f", None)
+    change.require_count("none", keys.retrievals("count"), "LLEN", 0)
+    n = change.allocate()
+    change.write("HSET", keys.learned, n, b"l")
+    change.write("HDEL", keys.duplicates, "gone")
+    change.write("HINCRBY", keys.counts, "1", 1)
+    change.write("SADD", keys.unembedded, n)
+    change.write("SREM", keys.behind, "7")
+    change.write("ZADD", keys.uncovered("l"), 0, "key")
+    change.write("ZREM", keys.sessions_of("c"), "gone")
+    change.write("RPUSH", keys.written("l"), n)
+    change.write("LREM", keys.retrievals("l"), 0, "gone")
+    change.write("SET", keys.continuity("x"), "y")
+    change.announce(FeedOp.RECORD, n)
+    change.replay = Replay(keys.replay("c", "R", "1"), b"body", b"answer", 60_000)
+    return change
+
+
+async def held(redis: Any, keys: PartitionKeys) -> dict[bytes, bytes]:
+    """Return every key of a partition with its value, as the store serialises it."""
+    return {key: await redis.dump(key) async for key in redis.scan_iter(match=f"rm:{{{keys.partition}}}*", count=5000)}
+
+
+async def test_t6_a_key_of_a_wrong_type_at_any_position_keeps_every_write_back(
+    redis: Any, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    names, _ = every_write(keys).packed()
+    for name in set(names) - {keys.continuity("x")}:  # What is set there may replace anything.
+        await redis.delete(*names)
+        await redis.set(name, "text")
+        before = await held(redis, keys)
+        with pytest.raises(StoreDamaged):
+            await store.apply(every_write(keys))
+        assert await held(redis, keys) == before, name
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("counts", "1", "many"),
+        ("counts", "1", "007"),
+        ("counts", "1", "9" * 18),
+        ("meta", "n", "x"),
+        ("meta", "f", "-1"),
+    ],
+)
+async def test_t6_a_damaged_number_keeps_every_write_back(
+    redis: Any, store: PartitionStore, keys: PartitionKeys, kind: str, field: str, value: str
+) -> None:
+    await redis.hset(getattr(keys, kind), field, value)
+    before = await held(redis, keys)
+    with pytest.raises(StoreDamaged):
+        await store.apply(every_write(keys))
+    assert await held(redis, keys) == before
+
+
+async def test_t6_a_feed_that_is_ahead_of_its_counter_keeps_every_write_back(
+    redis: Any, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    await redis.xadd(keys.feed, {"op": "r", "n": 1}, id="5-1")
+    before = await held(redis, keys)
+    with pytest.raises(StoreDamaged):
+        await store.apply(every_write(keys))
+    assert await held(redis, keys) == before
+
+
+async def test_t6_a_condition_on_a_damaged_value_does_not_hold(
+    redis: Any, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    await redis.hset(keys.session("s"), mapping={"active": "long ago", "count": "some"})
+    change = Change(keys)
+    change.require_recent("x", keys.session("s"), "active", 60_000)
+    assert isinstance(await store.apply(change), Conflicted)
+    change = Change(keys)
+    change.require_below("x", keys.session("s"), "count", 5)
+    with pytest.raises(StoreDamaged):
+        await store.apply(change)
+
+
+async def test_t6_a_store_out_of_memory_does_nothing_of_a_change(
+    redis: Any, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    """A deletion would be carried out, and the write after it refused."""
+    await redis.hset(keys.counts, mapping={"1": 1, "2": 2})
+    change = Change(keys)
+    change.write("HDEL", keys.counts, "1")
+    change.write("HSET", keys.counts, "3", "3")
+    await store.read(("HLEN", keys.counts))
+    await redis.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(StoreUnavailable):
+            await store.apply(change)
+    finally:
+        await redis.config_set("maxmemory", 0)
+    assert await redis.hgetall(keys.counts) == {b"1": b"1", b"2": b"2"}
+
+
+async def test_t39_a_read_of_a_key_of_a_wrong_type_is_one_of_an_absent_key(
+    redis: Any, store: PartitionStore, keys: PartitionKeys
+) -> None:
+    reads: list[Read] = [
+        fields_at(keys.counts, (1, 2)),
+        members_at(keys.unembedded, (1, 2)),
+        ("HGET", keys.learned, "1"),
+        ("HGETALL", keys.speakers),
+        ("HKEYS", keys.erasures),
+        ("LRANGE", keys.written("l"), "0", "-1"),
+        ("SMEMBERS", keys.used_procedures("l")),
+        ("ZCARD", keys.uncovered("l")),
+        ("ZRANGE", keys.sessions_of("c"), "0", "-1"),
+        ("GET", keys.erased("e")),
+    ]
+    absent = (await store.read(*reads)).answers
+    for read in reads:
+        await (redis.lpush(read[1], "x") if read[0] in ("GET", "LLEN") else redis.set(read[1], "text"))
+    assert (await store.read(*reads)).answers == absent
+    for key in (keys.records, keys.meta):
+        await redis.set(key, "text")
+        with pytest.raises(StoreDamaged):
+            await store.read(("HGET", key, "1"))
 
 
 async def test_a_read_takes_however_many_names(redis: Any, store: PartitionStore, keys: PartitionKeys) -> None:

@@ -20,6 +20,7 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.v1 import common_pb2, correction_pb2
 from services.gateway.memories.forgetting.erasure import bounds_of, erase_copies, erase_records, progress
+from services.gateway.memories.forgetting.mistyped import drop_unless_hash
 from services.gateway.memories.forgetting.records import CHUNK
 from services.gateway.memories.selecting import check_selection, check_view, find
 from services.gateway.requests.calls import Call
@@ -46,6 +47,7 @@ async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call
         return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, idempotency))
     name = new_token()
     await parts.sweeper.begin(keys.partition)
+    await drop_unless_hash(parts.store, keys, keys.erasures)
     async for _ in tries(ATTEMPTS):
         target, n = await _target(parts, keys, request, view, selection)
         change = Change(keys)
@@ -101,7 +103,7 @@ async def _target(
     """Return what is to be erased, and the last number as it was read."""
     snapshot = await parts.store.read(("HGET", keys.meta, "n"))
     raw = snapshot.answers[0]
-    last, at = int(raw or 0), from_ms(snapshot.now_ms)
+    last, at = decode.last_number(raw), from_ms(snapshot.now_ms)
     if request.WhichOneof("target") == "memory_id":
         n = (await find(parts, keys, request.memory_id, view, hidden=not request.suppress)).n
         return store_pb2.Erasure(n=n, last=n, done=n - 1, at=at), raw
