@@ -39,10 +39,10 @@ status: $(RUNTIME) ## Show what runs; fails unless all is ready (make exits with
 	@$(BIN)/remembrancer status --data $(DATA_FOLDER)
 
 test: $(DEV) ## Run all tests but the long forms.
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadgroup
 
 test-long: $(DEV) ## Run all tests, long forms included.
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 check: $(DEV) $(GOOGLE_PROTOS) ## Lint, format check, types, protos, and that the stubs fit the protos.
 	$(BIN)/ruff check

@@ -19,6 +19,15 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share fixtures in one of the two processes: those of a file, and all that need the cluster."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        over_cluster = callspec is not None and callspec.params.get("topology") == "cluster"
+        item.add_marker(pytest.mark.xdist_group("cluster" if over_cluster else item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
     folder = tmp_path_factory.mktemp("remembrancer")

@@ -24,11 +24,17 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="session", params=["single", "cluster"])
-def service(
-    service: LocalService, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Service]:
-    """Run each test over one store, and over a cluster: in the short form only those marked `essential`."""
-    if request.param == "single":
+def topology(request: pytest.FixtureRequest) -> str:
+    """Run each test over one store, and over a cluster: in the short form only those marked `essential`.
+
+    It is not `service` itself that has the parameter: the shared service of the same name would start anew with it.
+    """
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def service(service: LocalService, topology: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    if topology == "single":
         yield service
     else:
         with cluster_service(service, tmp_path_factory.mktemp("cluster")) as running:
@@ -40,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave most tests over the cluster to the long form."""
     for item in items:
         callspec = getattr(item, "callspec", None)
-        over_cluster = callspec is not None and callspec.params.get("service") == "cluster"
+        over_cluster = callspec is not None and callspec.params.get("topology") == "cluster"
         if over_cluster and item.get_closest_marker("essential") is None:
             item.add_marker(pytest.mark.long)
 

@@ -209,10 +209,11 @@ def test_what_was_forgotten_stays_assessable_and_teaches_nothing(
 def test_helped_lifts_and_harmed_lowers_in_both_tiers_within_the_bonus(client: Client, session: Session) -> None:
     answer = session.recall(QUESTION)
     one, two, three = ids(answer)
-    before = {hit.memory_id: hit for hit in hits(session.recall(QUESTION, "deep"))}
+    modes = ("active", "deep")
+    hits_before = {mode: {hit.memory_id: hit for hit in hits(session.recall(QUESTION, mode))} for mode in modes}
     entries = [memory_feedback(one, "used"), memory_feedback(two, "used", effect="harmed")]
     client.feedback(answer.retrieval_id, memory_feedback=entries)
-    for mode in ("active", "deep"):
+    for mode, before in hits_before.items():
         after = {hit.memory_id: hit for hit in hits(session.recall(QUESTION, mode))}
         assert after[one].score > before[one].score
         assert after[two].score < before[two].score

@@ -13,7 +13,7 @@ OLD, NEW = "The old kiln is in the yard.", "The new kiln is in the cellar."
 
 
 @pytest.mark.essential
-@pytest.mark.parametrize("service", ["cluster"], indirect=True)  # other tests share the single store
+@pytest.mark.parametrize("topology", ["cluster"], indirect=True)  # other tests share the single store
 def test_b14_nothing_old_is_ever_answered_again(service: ClusterService, client: Client, scope: str) -> None:
     client.remember([memory("fact", OLD)], scope=scope)
     opening = client.activate("fire the kiln", "warm hands", scope=scope)

@@ -262,7 +262,7 @@ def test_a_failed_preparation_fails_the_start(make_small_plan: PlanMaker, folder
 def test_a_process_that_is_never_ready_fails_the_start(
     make_small_plan: PlanMaker, folder: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor_module, "READY_S", 1.0)
+    monkeypatch.setattr(supervisor_module, "READY_S", 3.0)  # the others are ready long before
     supervisor = Supervisor(make_small_plan(gateway=[sys.executable, "-c", "import time; time.sleep(60)"]), folder)
     with pytest.raises(StartFailed, match="gateway is not ready"):
         supervisor.start()

@@ -1,10 +1,12 @@
 """A real in-process server whose one method does what the test wants."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import grpc
 import pytest
+import structlog
 from grpc_health.v1 import health_pb2
 
 from remembrancer.runtime.interceptors import Interceptor
@@ -78,3 +80,14 @@ async def bench() -> AsyncIterator[Bench]:
     bench = Bench()
     yield bench
     await bench.close()
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Undo what a test configures: logging is global, and other tests run in the same process."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    structlog.reset_defaults()
+    root.setLevel(level)
+    root.handlers[:] = handlers
