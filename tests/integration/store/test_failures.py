@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from remembrancer.model.errors import StoreUnavailable, WriteNotDurable
+from remembrancer.model.errors import StoreDamaged, StoreUnavailable, WriteNotDurable
 from remembrancer.store.change import Change
 from remembrancer.store.connection import connect
 from remembrancer.store.keys import SCOPES, PartitionKeys
@@ -112,7 +112,7 @@ async def test_our_own_mistakes_are_not_taken_for_an_outage(
         scopes.all,
     )
     for call in mistaken:
-        with pytest.raises(ResponseError):
+        with pytest.raises((StoreDamaged, ResponseError)):
             await call()
 
 
