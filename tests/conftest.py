@@ -12,6 +12,7 @@ from hypothesis import settings
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client
+from tests.proxies import set_dead_proxies
 from tests.service import OPERATING_CONTEXT, OpenSession, Outage, Session, Store, open_store, wait_whole
 
 # How long an example takes says more about what else the machine does than about the code.
@@ -48,6 +49,12 @@ def stored(service: LocalService) -> Iterator[Store]:
     """A look into the service's store."""
     with open_store(service.plan) as connected:
         yield connected
+
+
+@pytest.fixture
+def dead_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the environment name proxies that do not answer."""
+    set_dead_proxies(monkeypatch)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import Final
 
 from remembrancer.cli.local.folder import DATA
 from remembrancer.cli.local.settings_check import variables
+from remembrancer.client.config import TARGET
 from remembrancer.runtime.variables import PREFIX, strange
 
-TARGET: Final = f"{PREFIX}TARGET"
 TOKEN: Final = f"{PREFIX}TOKEN"
-"""Where the memory commands find the service, and their credentials."""
+"""The credentials of the memory commands."""
 
 
 def unread() -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,13 @@ KEEPALIVE_MS = 30_000
 MAX_ATTEMPTS = 5
 """What gRPC allows at most."""
 
+TARGET = "REMEMBRANCER_TARGET"
+"""The variable with the address that a client connects to when its program names none."""
+
 EXAMPLE = "127.0.0.1:7700"
+"""Where the service listens unless it is told otherwise."""
+
+_SCHEME = re.compile("^(dns|ipv4|ipv6):")
 
 ChannelOptions = Sequence[tuple[str, Any]]
 CallMetadata = tuple[tuple[str, str], ...]
@@ -53,6 +61,8 @@ class Connection:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.min_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2_000),
+            # A proxy of the environment cannot reach this machine's own addresses.
+            *([("grpc.enable_http_proxy", 0)] if is_loopback(self.target) else []),
         )
 
     def metadata(self) -> CallMetadata:
@@ -77,6 +87,16 @@ def service_config(attempts: int) -> dict[str, Any]:
     return {"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [method]}
 
 
+def default_target() -> str:
+    """Return the address in REMEMBRANCER_TARGET, else 127.0.0.1:7700. Errors: ValueError when it is no address."""
+    target = os.environ.get(TARGET) or EXAMPLE
+    try:
+        check_target(target)
+    except ValueError as error:
+        raise ValueError(f"{TARGET}: {error}") from None
+    return target
+
+
 def check_target(target: str) -> None:
     """Refuse what is no address of a gRPC service. Errors: ValueError saying what would be right."""
     scheme, marks, rest = target.rpartition("://")
@@ -91,9 +111,9 @@ def check_target(target: str) -> None:
 
 def is_loopback(target: str) -> bool:
     """Say whether a target is this machine."""
-    if target.startswith("unix:"):
+    if target.startswith(("unix:", "unix-abstract:")):
         return True
-    host = target.rpartition("/")[2].rpartition(":")[0].strip("[]")
+    host = _SCHEME.sub("", target).rpartition("/")[2].rpartition(":")[0].strip("[]")
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

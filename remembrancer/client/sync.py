@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from remembrancer.client import memory_calls, recall_calls, session_calls, transfer_calls
 from remembrancer.client.arguments import ScopeLike
 from remembrancer.client.call import Call, serialize
-from remembrancer.client.config import MAX_ATTEMPTS, Connection
+from remembrancer.client.config import MAX_ATTEMPTS, Connection, default_target
 from remembrancer.client.errors import check_coverage, from_rpc_error, not_connected
 from remembrancer.v1 import transfer_pb2
 
@@ -38,8 +38,10 @@ def _method(
 class Client:
     """A connection to the service; thread-safe, a context manager. Every call raises ClientError when it fails."""
 
-    def __init__(self, connection: Connection) -> None:
-        """Take where to connect; nothing is sent before the first call."""
+    def __init__(self, connection: Connection | str) -> None:
+        """Take where to connect, host:port if that is all; nothing is sent before the first call."""
+        if isinstance(connection, str):
+            connection = Connection(connection)
         options = list(connection.options())
         self._target = connection.target
         self._metadata = connection.metadata()
@@ -52,14 +54,17 @@ class Client:
     @classmethod
     def connect(
         cls,
-        target: str,
+        target: str | None = None,
         token: str | None = None,
         *,
         credentials: grpc.ChannelCredentials | None = None,
         attempts: int = MAX_ATTEMPTS,
     ) -> Client:
-        """Return a client of the service at `target`, such as "127.0.0.1:7700"; see Connection for the rest."""
-        return cls(Connection(target, token, credentials, attempts))
+        """Return a client of the service at `target`, such as "127.0.0.1:7700"; see Connection for the rest.
+
+        None is the address in REMEMBRANCER_TARGET, else 127.0.0.1:7700.
+        """
+        return cls(Connection(default_target() if target is None else target, token, credentials, attempts))
 
     activate = _method(session_calls.activate)
     feedback = _method(session_calls.feedback, check_coverage)

@@ -41,6 +41,11 @@ def open_channel(target: str, token: SecretStr | None) -> grpc.aio.Channel:
     return _MetadataChannel(channel, token)
 
 
+def open_blocking_channel(target: str) -> grpc.Channel:
+    """Return a plaintext channel for code without an event loop, with the same options and without a token."""
+    return grpc.insecure_channel(target, options=OPTIONS)
+
+
 class _MetadataChannel(grpc.aio.Channel):
     """A channel whose calls carry the token and the id of the call that is being handled."""
 

@@ -17,6 +17,7 @@ from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.ports import free_ports
 from remembrancer.cli.local.state import State, read_state
 from remembrancer.client import Client, memory, tenant
+from tests.proxies import set_dead_proxies
 from tests.service import contents
 
 SCOPE = tenant("kept")
@@ -29,6 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("shared") / "data"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REMEMBRANCER_LISTEN", "0.0.0.0:7799")
+        set_dead_proxies(patch)
         first = remembrancer("up", folder)
     assert first.returncode == 0, first.stdout
     assert "REMEMBRANCER_LISTEN is not used" in first.stdout
@@ -66,7 +68,10 @@ def eventually_gone(state: State) -> bool:
     return not remaining(state)
 
 
-def test_up_again_joins_what_runs_and_names_a_mistyped_setting(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_up_again_joins_what_runs_and_names_a_mistyped_setting(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, dead_proxies: None
+) -> None:
+    """T31 too: `up`, which started `shared`, and the commands here work beside a proxy that does not answer."""
     first = state_of(shared)
     assert len(remaining(first)) == 5
     assert "It was started with" not in remembrancer("up", shared).stdout
@@ -82,6 +87,7 @@ def test_up_again_joins_what_runs_and_names_a_mistyped_setting(shared: Path, mon
     status = remembrancer("status", shared)
     assert status.returncode == 0
     assert all(f"{name} " in status.stdout for name in ("store", "encoder", "active", "deep", "gateway"))
+    assert remembrancer("recent", shared, "project:nobody").returncode == 0
 
 
 def test_secrets_and_notes_are_for_their_owner_only(shared: Path) -> None:

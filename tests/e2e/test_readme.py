@@ -21,19 +21,20 @@ from remembrancer.runtime.variables import PREFIX
 from remembrancer.v1 import memory_pb2, recall_pb2, session_pb2
 
 README = Path(__file__).parents[2] / "README.md"
-ADDRESS = "127.0.0.1:7700"
 
 
-def examples(service: LocalService) -> list[CodeType]:
+@pytest.fixture
+def examples(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> list[CodeType]:
+    """The programs as they stand (T23)."""
+    monkeypatch.setenv("REMEMBRANCER_TARGET", service.address)
     found = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert all(ADDRESS in example for example in found)
-    return [compile(example.replace(ADDRESS, service.address), str(README), "exec") for example in found]
+    return [compile(example, str(README), "exec") for example in found]
 
 
 def test_the_example_without_a_session_runs_again_and_again(
-    service: LocalService, capsys: pytest.CaptureFixture[str]
+    examples: list[CodeType], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, program = examples(service)
+    _, program = examples
     for _ in range(2):
         exec(program, {})
         answer, *messages = capsys.readouterr().out.splitlines()
@@ -42,9 +43,9 @@ def test_the_example_without_a_session_runs_again_and_again(
 
 
 def test_the_example_with_a_session_runs_again_and_again(
-    service: LocalService, capsys: pytest.CaptureFixture[str]
+    examples: list[CodeType], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program, _ = examples(service)
+    program, _ = examples
     for _ in range(8):
         exec(program, {})
         first, *_, last = capsys.readouterr().out.splitlines()

@@ -8,10 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-_CHANNEL_OPTIONS = (
-    # A channel of its own each time: a shared one would sit out the back-off of the connection refused before.
-    ("grpc.use_local_subchannel_pool", 1),
-)
+from remembrancer.runtime.channels import open_blocking_channel
 
 
 def is_ready(probe: str, timeout: float = 1.0) -> bool:
@@ -31,7 +28,8 @@ def _store_ready(url: str, timeout: float) -> bool:
 
 
 def _health_serving(address: str, timeout: float) -> bool:
-    with grpc.insecure_channel(address, options=_CHANNEL_OPTIONS) as channel:
+    # A new channel each time: an old one would sit out the back-off after a refused connection.
+    with open_blocking_channel(address) as channel:
         try:
             answer = health_pb2_grpc.HealthStub(channel).Check(
                 health_pb2.HealthCheckRequest(service=""), timeout=timeout

@@ -15,8 +15,9 @@ from remembrancer.cli.memories.look import recent as show_recent
 from remembrancer.cli.memories.service import connected
 from remembrancer.cli.memories.transfer import export_scope, import_scope
 from remembrancer.cli.output import print_json
-from remembrancer.cli.variables import TARGET, TOKEN
+from remembrancer.cli.variables import TOKEN
 from remembrancer.client import selection
+from remembrancer.client.config import TARGET
 
 Scope = Annotated[str, typer.Argument(help="Scope such as project:apollo, or org:ID for an organisation.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and no progress bar.")]

@@ -56,7 +56,8 @@ def running(plan: Plan, folder: DataFolder) -> Iterator[Supervisor]:
     supervisor.stop()
 
 
-def test_all_are_ready_after_start_and_gone_after_stop(plan: Plan, folder: DataFolder) -> None:
+def test_all_are_ready_after_start_and_gone_after_stop(plan: Plan, folder: DataFolder, dead_proxies: None) -> None:
+    """T31 too: a proxy that does not answer stands in nobody's way."""
     supervisor = Supervisor(plan, folder)
     supervisor.start()
     processes = identities(supervisor)

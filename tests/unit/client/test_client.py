@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -31,7 +32,7 @@ from remembrancer.client import (
     reason_of,
     session_calls,
 )
-from remembrancer.client.config import Connection, is_loopback, service_config
+from remembrancer.client.config import Connection, default_target, is_loopback, service_config
 from remembrancer.client.errors import check_coverage
 from remembrancer.v1 import errors_pb2, recall_pb2, session_pb2
 from tests.unit.client.conftest import Script, refuse, serve
@@ -297,10 +298,64 @@ def test_a_token_is_not_sent_in_plain_text_to_another_machine(target: str) -> No
 
 
 @pytest.mark.parametrize(
-    "target", ["127.0.0.1:1", "localhost:1", "[::1]:1", "ipv4:///127.0.0.1:1", "dns:///localhost:1", "unix:/run/x"]
+    "target",
+    [
+        "127.0.0.1:1",
+        "localhost:1",
+        "[::1]:1",
+        "ipv4:127.0.0.1:1",
+        "ipv4:///127.0.0.1:1",
+        "ipv6:[::1]:1",
+        "dns:localhost:1",
+        "dns:///localhost:1",
+        "unix:/run/x",
+        "unix-abstract:x",
+    ],
 )
 def test_this_machine_is_recognised(target: str) -> None:
     assert is_loopback(target)
+
+
+@both
+@pytest.mark.parametrize("prefix", ["", "dns:///", "ipv4:"])
+def test_t31_this_machine_is_never_reached_through_a_proxy(
+    script: Script, dead_proxies: None, use_async: bool, prefix: str
+) -> None:
+    script.address = prefix + script.address
+    answer = asyncio.run(call_async(script)) if use_async else call_sync(script)
+    assert answer.retrieval_id == "r-1"
+
+
+def test_t31_other_machines_are_reached_through_the_proxy_of_the_environment() -> None:
+    assert "grpc.enable_http_proxy" not in dict(Connection("memory.example:7700").options())
+
+
+@both
+def test_t23_a_client_needs_no_more_than_the_environment_or_an_address(
+    script: Script, monkeypatch: pytest.MonkeyPatch, use_async: bool
+) -> None:
+    kind = AsyncClient if use_async else Client
+    assert answered(lambda: kind(script.address))
+    monkeypatch.setenv("REMEMBRANCER_TARGET", script.address)
+    assert answered(kind.connect)
+    monkeypatch.setenv("REMEMBRANCER_TARGET", "nowhere")
+    with pytest.raises(ValueError, match=r"REMEMBRANCER_TARGET: 'nowhere' has no host and port"):
+        kind.connect()
+    monkeypatch.delenv("REMEMBRANCER_TARGET")
+    assert default_target() == "127.0.0.1:7700"
+
+
+def answered(make: Callable[[], Client | AsyncClient]) -> bool:
+    async def ask() -> bool:
+        # An AsyncClient is made where its event loop runs.
+        client = make()
+        if isinstance(client, AsyncClient):
+            async with client:
+                return bool((await client.recall("q", scope="a:b")).retrieval_id)
+        with client:
+            return bool(client.recall("q", scope="a:b").retrieval_id)
+
+    return asyncio.run(ask())
 
 
 def test_both_clients_have_the_same_calls_with_their_documentation() -> None:
