@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import typer
@@ -38,7 +37,7 @@ def status(console: Console, data: Path) -> None:
             role.address,
             identity.pid if identity else "-",
             max(0, role.starts - 1),
-            _duration(time.time() - identity.started) if identity else "-",
+            _duration(identity.age()) if identity else "-",
         )
         _line(console, row, "green" if words[name] == "ready" else "red")
     for what, value in (("gateway", state.gateway), ("data", folder.root), ("logs", folder.logs)):

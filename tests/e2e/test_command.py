@@ -123,6 +123,14 @@ def test_a_crashed_process_is_restarted(shared: Path) -> None:
     assert after.identity != victim
 
 
+def test_t32_a_copy_of_a_running_folder_does_not_run(shared: Path) -> None:
+    copy = shared.parent / "copy"
+    subprocess.run(["cp", "-a", shared, copy], check=True)
+    assert remembrancer("recent", copy, "project:nobody").returncode == 3
+    assert remembrancer("down", copy).stdout == f"Remembrancer is not running (data in {copy}).\n"
+    assert len(remaining(state_of(shared))) == 5
+
+
 def test_a_port_in_use_is_named(shared: Path) -> None:
     port = state_of(shared).gateway.rpartition(":")[2]
     other = remembrancer("up", shared.parent / "other", "--gateway-port", port)

@@ -43,6 +43,12 @@ class DataFolder:
         return folder
 
     @property
+    def mark(self) -> str:
+        """What tells the folder from a copy of it. Errors: OSError where there is no folder."""
+        about = self.root.stat()
+        return f"{about.st_dev}:{about.st_ino}"
+
+    @property
     def store(self) -> Path:
         """The store's append-only file."""
         return self.root / "store"

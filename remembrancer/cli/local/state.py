@@ -59,6 +59,7 @@ class State:
 def write_state(folder: DataFolder, state: State) -> None:
     """Replace the state file. Store URLs hold a password: the file is private."""
     value = {
+        "folder": folder.mark,
         "phase": state.phase,
         "supervisor": state.supervisor.to_json(),
         "gateway": state.gateway,
@@ -79,17 +80,21 @@ def write_state(folder: DataFolder, state: State) -> None:
 
 
 def read_state(folder: DataFolder) -> State | None:
-    """Return what the last supervisor wrote; None when there is nothing, or nothing that makes sense."""
+    """Return what the last supervisor wrote; None when there is nothing, or nothing that makes sense.
+
+    In a copy of a data folder the note is about the processes of the original: here nothing runs.
+    """
     try:
         value = json.loads(folder.state.read_text())
+        copied = value["folder"] != folder.mark
         supervisor = ProcessIdentity.from_json(value["supervisor"])
         if supervisor is None:
             return None
         return State(
-            phase=Phase(value["phase"]),
+            phase=Phase.STOPPED if copied else Phase(value["phase"]),
             supervisor=supervisor,
             gateway=str(value["gateway"]),
-            roles={name: _role(role) for name, role in value["roles"].items()},
+            roles={} if copied else {name: _role(role) for name, role in value["roles"].items()},
             failure=str(value["failure"]),
             log_tail=str(value["log_tail"]),
         )
@@ -120,7 +125,7 @@ def exclusive(folder: DataFolder) -> Iterator[None]:
         except BlockingIOError as error:
             raise AlreadyRunning(str(folder.root)) from error
         os.ftruncate(handle, 0)
-        os.write(handle, json.dumps(ProcessIdentity.mine().to_json()).encode())
+        os.write(handle, json.dumps({"folder": folder.mark, **ProcessIdentity.mine().to_json()}).encode())
         try:
             yield
         finally:
@@ -132,10 +137,13 @@ def exclusive(folder: DataFolder) -> Iterator[None]:
 def unnoted_supervisor(folder: DataFolder) -> ProcessIdentity | None:
     """Return the process that holds the data folder while no state file of its own can be read; None otherwise."""
     try:
-        holder = ProcessIdentity.from_json(json.loads(folder.lock.read_text()))
+        value = json.loads(folder.lock.read_text())
+        holder = ProcessIdentity.from_json(value)
+        if holder is None or value.get("folder") != folder.mark:
+            return None
     except (OSError, ValueError):
         return None
-    if holder is None or not holder.alive():
+    if not holder.alive():
         return None
     state = read_state(folder)
     return holder if state is None or state.supervisor.pid != holder.pid else None

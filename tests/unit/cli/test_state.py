@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -60,7 +61,7 @@ def test_a_damaged_note_counts_as_none(folder: DataFolder, text: str) -> None:
 
 
 def test_a_reused_process_id_is_not_taken_for_the_process_it_was(sleeper: ProcessIdentity) -> None:
-    reused = replace(sleeper, started=sleeper.started - 100)
+    reused = replace(sleeper, started=me().started)
     assert sleeper.alive()
     assert not reused.alive()
     assert not reused.signal(9)
@@ -68,6 +69,34 @@ def test_a_reused_process_id_is_not_taken_for_the_process_it_was(sleeper: Proces
     assert sleeper.alive()
     assert end_leftovers(state_with(sleeper)) == 1
     assert not sleeper.alive()
+
+
+def test_t32_a_step_of_the_clock_changes_no_identity(sleeper: ProcessIdentity) -> None:
+    """A process that looks later, after the clock was set, sees the same start."""
+    step = "import psutil._pslinux as linux; linux.boot_time.__code__ = (lambda: 2.0e9).__code__; "
+    ask = f"from remembrancer.cli.local.identity import ProcessIdentity; print(ProcessIdentity.of({sleeper.pid}))"
+    seen = subprocess.run([sys.executable, "-c", step + ask], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == str(sleeper)
+    sleeper.signal(9)
+
+
+def test_t32_a_copy_of_a_folder_that_is_in_use_is_not_in_use(
+    folder: DataFolder, tmp_path: Path, sleeper: ProcessIdentity
+) -> None:
+    with exclusive(folder):
+        write_state(folder, state_with(sleeper))
+        copy = DataFolder(Path(shutil.copytree(folder.root, tmp_path / "copy")))
+        state = read_state(copy)
+        assert state is not None
+        assert not state.alive()
+        assert end_leftovers(state) == 0
+        copy.state.unlink()
+        assert unnoted_supervisor(copy) is None
+        with exclusive(copy):
+            assert unnoted_supervisor(copy) == me()
+        moved = DataFolder(folder.root.rename(tmp_path / "moved"))
+        assert read_state(moved) == state_with(sleeper)
+    assert end_leftovers(state_with(sleeper)) == 1
 
 
 def test_waiting_for_a_process_has_an_end(sleeper: ProcessIdentity) -> None:
@@ -96,7 +125,7 @@ def test_the_lock_says_who_holds_the_folder_where_the_note_does_not(folder: Data
         with pytest.raises(AlreadyRunning), exclusive(folder):
             pass
         assert unnoted_supervisor(folder) == me()
-        write_state(folder, replace(state_with(None), supervisor=ProcessIdentity(1, 0.0)))
+        write_state(folder, replace(state_with(None), supervisor=ProcessIdentity(1, "")))
         assert unnoted_supervisor(folder) == me()
         write_state(folder, state_with(None))
         assert unnoted_supervisor(folder) is None

@@ -215,7 +215,7 @@ def test_without_the_service_s_packages_the_command_says_where_they_come_from() 
     assert refused.returncode == 1
     assert "typer is missing" in refused.stderr
     readme = Path(__file__).parents[3].joinpath("README.md").read_text()
-    assert "`pip install --no-deps -r requirements.txt .`" in refused.stderr
+    assert "python -m pip install --no-deps -r requirements.txt .\n" in refused.stderr
     assert "`pip install --no-deps -r requirements.txt .`" in readme
 
 
