@@ -49,7 +49,10 @@ ERASING = "rm:erasing"
 """Set: digests of partitions that may have erasures in progress."""
 
 REWRITE = "rm:rewrite"
-"""String: there while erased texts may still stand in the append-only file."""
+"""String: there while erased texts may still stand in an append-only file; another value for each request."""
+
+REWRITING = "rm:rewriting"
+"""String, with an expiry: which gateway has the append-only files rewritten."""
 
 
 def essential(key: str) -> bool:

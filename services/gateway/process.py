@@ -19,6 +19,7 @@ from remembrancer.runtime.server import serve
 from remembrancer.store import connection
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
+from remembrancer.store.rewrite import Rewriter
 from remembrancer.store.scopes import ScopeRegistry
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
@@ -134,6 +135,7 @@ def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grp
         scopes=ScopeRegistry(redis),
         models=models,
         sweeper=Sweeper(redis),
+        rewriter=Rewriter(redis),
         counters=RecallCounters(store),
         encoder=encoder,
         tiers=tiers,

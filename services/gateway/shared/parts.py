@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
+from remembrancer.store.rewrite import Rewriter
 from remembrancer.store.scopes import ScopeRegistry
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
@@ -29,6 +30,7 @@ class Parts:
     scopes: ScopeRegistry
     models: ModelRegistry
     sweeper: Sweeper
+    rewriter: Rewriter
     counters: RecallCounters
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]

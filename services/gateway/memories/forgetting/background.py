@@ -1,4 +1,4 @@
-"""Goes on with erasures that nobody works on, and has the append-only file rewritten; runs beside the server."""
+"""Goes on with erasures that nobody works on, and has append-only files rewritten; runs beside the server."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ PAUSE: Final = 2.0
 IDLE_SECONDS: Final = 10.0
 """An erasure that did not move for so long is nobody's."""
 
-REWRITE_EVERY: Final = 60.0
-"""Seconds between two rewrites at least: each writes the whole store anew."""
-
 
 Named: TypeAlias = tuple[str, str]
 """An erasure: its partition and its name there."""
@@ -29,21 +26,20 @@ Named: TypeAlias = tuple[str, str]
 
 async def erase_leftovers(parts: Parts) -> None:
     """Look for ever; an outage of the store only delays it."""
-    loop = asyncio.get_running_loop()
     erasing = Round("erase", partial(finish_erasure, parts))
     in_partition = Round("look for erasures", partial(finish_erasures, parts, erasing))
-    rewritten = loop.time() - REWRITE_EVERY
 
     async def look(_: str) -> None:
-        nonlocal rewritten
         await in_partition.go(await parts.sweeper.erasing())
-        if loop.time() - rewritten >= REWRITE_EVERY and await parts.sweeper.rewrite():
-            rewritten = loop.time()
 
-    looking = Round("look where erasures are", look)
+    async def rewrite(_: str) -> None:
+        await parts.rewriter.look()
+
+    rounds = Round("look where erasures are", look), Round("rewrite append-only files", rewrite)
     while True:
         await asyncio.sleep(PAUSE)
-        await looking.go(["everywhere"])
+        for each in rounds:
+            await each.go(["everywhere"])
 
 
 async def finish_erasures(parts: Parts, erasing: Round[Named], partition: str) -> None:
