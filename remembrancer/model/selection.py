@@ -37,10 +37,12 @@ class Selection:
         return visible(record.axes, reader) and self._source_allows(record)
 
     def matches(self, record: store_pb2.Record) -> bool:
-        """Return whether a record is a memory within all bounds."""
+        """Return whether a record, memory or procedure, is within all bounds.
+
+        A procedure is none of the kinds and has no type, so that a bound on either leaves it out.
+        """
         return (
-            record.kind != store_pb2.RECORD_KIND_PROCEDURE
-            and self.sees(record)
+            self.sees(record)
             and (not self.kinds or record.kind in self.kinds)
             and (not self.types or record.type in self.types)
             and (self.after is None or moment(record.occurred_at) >= moment(self.after))

@@ -22,7 +22,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class ListMemoriesRequest(_message.Message):
-    """ListMemoriesRequest asks for one page of a scope's memories."""
+    """ListMemoriesRequest asks for one page of a scope's memories and procedures."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -48,7 +48,7 @@ class ListMemoriesRequest(_message.Message):
 
     @_builtins.property
     def selection(self) -> _record_pb2.MemorySelection:
-        """Which memories; unset = those of the agent `default-agent`."""
+        """Which memories and procedures; unset = those of the agent `default-agent`."""
 
     def __init__(
         self,

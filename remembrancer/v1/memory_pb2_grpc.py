@@ -190,7 +190,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListMemories(self, request, context):
-        """ListMemories pages through a scope's memories, newest first, stable while others write.
+        """ListMemories pages through a scope's memories and procedures, newest first, stable while others write.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

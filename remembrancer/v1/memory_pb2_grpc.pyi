@@ -86,7 +86,7 @@ class MemoryServiceStub:
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
     """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
-    """ListMemories pages through a scope's memories, newest first, stable while others write.
+    """ListMemories pages through a scope's memories and procedures, newest first, stable while others write.
     Errors: INVALID_ARGUMENT.
     """
     GetScope: _grpc.UnaryUnaryMultiCallable[_listing_pb2.GetScopeRequest, _listing_pb2.GetScopeResponse]
@@ -152,7 +152,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
-    """ListMemories pages through a scope's memories, newest first, stable while others write.
+    """ListMemories pages through a scope's memories and procedures, newest first, stable while others write.
     Errors: INVALID_ARGUMENT.
     """
     GetScope: _aio.UnaryUnaryMultiCallable[_listing_pb2.GetScopeRequest, _listing_pb2.GetScopeResponse]  # type: ignore[assignment]
@@ -275,7 +275,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _listing_pb2.ListMemoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_listing_pb2.ListMemoriesResponse, _abc.Awaitable[_listing_pb2.ListMemoriesResponse]]:
-        """ListMemories pages through a scope's memories, newest first, stable while others write.
+        """ListMemories pages through a scope's memories and procedures, newest first, stable while others write.
         Errors: INVALID_ARGUMENT.
         """
 

@@ -22,7 +22,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class MemoryRecord(_message.Message):
-    """MemoryRecord is one memory as it is stored, outside of any recall."""
+    """MemoryRecord is one memory or procedure as it is stored, outside of any recall."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -51,9 +51,9 @@ class MemoryRecord(_message.Message):
     RECALL_COUNT_FIELD_NUMBER: _builtins.int
     EMBEDDED_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
-    """`sch_N`, `evt_N` or `ep_N`; in an export also `proc_N`."""
+    """`sch_N`, `evt_N` or `ep_N`; `proc_N` for a procedure."""
     content: _builtins.str
-    """The text, or its beginning where the call says so."""
+    """The text, or its beginning where the call says so. Of a procedure: goal, summary and steps, one a line."""
     content_truncated: _builtins.bool
     """Whether `content` is only the beginning."""
     content_length: _builtins.int
@@ -148,7 +148,10 @@ Global___MemoryRecord: _TypeAlias = MemoryRecord  # noqa: Y015
 
 @_typing.final
 class MemorySelection(_message.Message):
-    """MemorySelection says which memories of a scope a call is about. All set bounds must hold."""
+    """MemorySelection says which memories and procedures of a scope a call is about. All set bounds must hold. A procedure
+    has the axes of the session that made it and the time of its commit. It is of no kind and has no type, so that a bound
+    on kinds or types leaves it out.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -168,11 +171,11 @@ class MemorySelection(_message.Message):
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryKind.ValueType]:
-        """Only memories of these kinds; empty = all."""
+        """Only memories of these kinds; empty = all, and procedures."""
 
     @_builtins.property
     def types(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryType.ValueType]:
-        """Only observations of these types; empty = all memories."""
+        """Only observations of these types; empty = all memories, and procedures."""
 
     @_builtins.property
     def occurred_after(self) -> _timestamp_pb2.Timestamp:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from remembrancer.client import Client, InvalidArgument, memory, selection, turn
+from remembrancer.client import Client, InvalidArgument, memory, procedure, selection, turn
 from remembrancer.v1 import common_pb2, record_pb2
+from tests.service import OpenSession
 
 
 def pages(client: Client, scope: str, size: int, **more: object) -> Iterator[list[record_pb2.MemoryRecord]]:
@@ -41,6 +42,29 @@ def test_a_selection_bounds_the_list(client: Client, scope: str) -> None:
     assert [m.memory_id for m in every] == ["evt_3", "sch_2", "sch_1"]
     (turns,) = pages(client, scope, 10, selection=selection(any_axis=["agent_id"], kinds=["turn"]))
     assert [m.kind for m in turns] == [common_pb2.MEMORY_KIND_TURN]
+
+
+def test_t3_procedures_are_listed_with_the_axes_of_their_session(
+    client: Client, scope: str, open_session: OpenSession
+) -> None:
+    session = open_session(axes={"user_id": "ada"})
+    session.cover(session.opening.retrieval_id)
+    made = procedure("water the ferns", ["fill the can"])
+    done = client.commit(
+        session.session_id, scope=scope, final_goal="green", outcome="success", outcome_summary="yes", procedure=made
+    )
+    (listed,) = pages(client, scope, 10, selection=selection(axes={"user_id": "ada"}))
+    assert [m.memory_id for m in listed] == [done.procedure_id, done.episode_id]
+    assert (listed[0].content, listed[0].kind) == ("green\nwater the ferns\nfill the can", 0)
+    (others,) = pages(client, scope, 10, selection=selection(axes={"user_id": "bo"}))
+    (episodes,) = pages(client, scope, 10, selection=selection(kinds=["episode"]))
+    assert (others, [m.memory_id for m in episodes]) == ([], [done.episode_id])
+    bound = selection(axes={"user_id": "ada"})
+    assert client.forget(scope=scope, selection=bound, suppress=True).forgotten == 2
+    assert list(pages(client, scope, 10)) == [[]]
+    (hidden,) = pages(client, scope, 10, include_suppressed=True)
+    assert [m.suppressed for m in hidden] == [True, True]
+    assert client.restore_memory(done.procedure_id, scope=scope).restored
 
 
 def test_long_texts_are_previews_and_a_page_stays_below_a_mebibyte(client: Client, scope: str) -> None:
