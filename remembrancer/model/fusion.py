@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from remembrancer.internal.v1 import tier_pb2
+from remembrancer.model.duplicates import NearDuplicates, Statement
 from remembrancer.model.ranking import BONUS_SHARE, DECIMALS
 from remembrancer.v1 import common_pb2
 
@@ -74,31 +75,31 @@ def above(candidates: Iterable[Fused], floor: float | None) -> list[Fused]:
 
 
 def near_duplicates_last(
-    candidates: Sequence[Fused], top_k: int, is_new: Callable[[int], bool]
+    candidates: Iterable[Fused], top_k: int, seen: NearDuplicates[Fused], statement: Callable[[int], Statement]
 ) -> tuple[list[Fused], list[Fused]]:
-    """Return the `top_k` that are shown and those that are not, near-duplicates of better ones behind all others.
+    """Return the `top_k` that are shown and those that are not, near-duplicates behind all others.
 
-    `is_new` says of N, asked in the order of the candidates, whether no near-duplicate came before.
+    Of several copies the newest is in front, in the place of the best. `seen` is new, `statement` gives that of N.
     """
-    new: list[Fused] = []
-    copies: list[Fused] = []
-    for place, candidate in enumerate(candidates):
-        if len(new) == top_k:
-            return new, [*copies, *candidates[place:]]
-        (new if is_new(candidate.n) else copies).append(candidate)
-    both = new + copies
-    return both[:top_k], both[top_k:]
+    for candidate in candidates:
+        seen.take(candidate, statement(candidate.n), top_k)
+    both = seen.new + seen.copies
+    return both[:top_k], [*both[top_k:], *seen.left]
 
 
 def associated(
-    candidates: Iterable[Fused], direct: Collection[int], floor: float | None, is_new: Callable[[int], bool]
+    candidates: Iterable[Fused],
+    direct: Collection[int],
+    floor: float | None,
+    seen: NearDuplicates[Fused],
+    statement: Callable[[int], Statement],
 ) -> list[Fused]:
     """Return up to ten associated memories that are not among the direct ones, without copies of any that is shown.
 
-    `is_new` is that of `near_duplicates_last`, asked further.
+    `seen` is that of `near_duplicates_last`.
     """
     apart = (c for c in above(by_score(candidates), floor) if c.n not in direct)
-    return list(islice((c for c in apart if is_new(c.n)), ASSOCIATED_MAX))
+    return list(islice((c for c in apart if seen.add_new(c, statement(c.n))), ASSOCIATED_MAX))
 
 
 def confidence(candidates: Sequence[Fused]) -> float:

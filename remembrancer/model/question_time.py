@@ -36,9 +36,10 @@ _FUTURE: Final = _words(
     r"will|won['’]t|shall|\w+['’]ll",
     rf"{_BE}\s+(?:\S+\s+){{0,3}}(?:going|about)\s+to\s+(?!the\b|an?\b|{_OWNER}\b)\w+",
     rf"(?:where|who|when|what|which\s+\w+)(?:\s+{_BE}|['’]s)\s+(?:\w+\s+)?next",
-    r"plan(?:s|ned|ning)?|intend(?:s|ed|ing)?|intentions?|upcoming|forthcoming",
-    r"looking\s+forward\s+to|in\s+(?:the\s+)?future|some\s*day|from\s+now\s+on",
+    r"upcoming|forthcoming|looking\s+forward\s+to|in\s+(?:the\s+)?future|some\s*day|from\s+now\s+on",
 )
+_PLANS: Final = _words(r"plan(?:s|ned|ning)?|intend(?:s|ed|ing)?|intentions?")
+_THEN: Final = _words(r"was|were|did|had")
 _PAST: Final = _words(
     r"used?\s+to",
     r"before(?!\s+(?:long|next|the\s+end\s+of))",
@@ -69,7 +70,9 @@ def question_time(query: str, windows: Sequence[Window]) -> QuestionTime:
         return recall_pb2.QUESTION_TIME_DATE
     if _EVER.search(query) or _WHETHER.search(query):
         return recall_pb2.QUESTION_TIME_EVER
-    if _FUTURE.search(query):
+    # What was planned before is no plan any more.
+    former_plan = _THEN.search(query) and _PAST.search(query)
+    if _FUTURE.search(query) or (_PLANS.search(query) and not former_plan):
         return recall_pb2.QUESTION_TIME_FUTURE
     if _PAST.search(query):
         return recall_pb2.QUESTION_TIME_PAST

@@ -286,7 +286,9 @@ class RecallRequest(_message.Message):
     """Which tiers are asked; default ACTIVE."""
     top_k: _builtins.int
     """How many observations, turns and episodes together: 1..50; unset = 15 in ACTIVE, 25 in DEEP. Associated memories
-    come on top.
+    come on top. Copies are returned only when there is room behind all others; of two copies the newer comes first.
+    Copies have the same text except for case and white space, or a cosine of at least .97 and the same numbers, dates,
+    identifiers, names and negations.
     """
     min_score: _builtins.float
     """Lowest `relevance` of a returned memory: 0..1. Unset = no floor: the nearest `top_k`, whatever their relevance."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from remembrancer.internal.v1 import tier_pb2
 from remembrancer.model import ranking
-from remembrancer.model.duplicates import NearDuplicates, all_apart
+from remembrancer.model.duplicates import NearDuplicates, Statement, all_apart
 from workers.index.lexical import Lexical, Matches
 from workers.index.model import BYTES_PER_VALUE, Model
 from workers.index.table import Table, microseconds
@@ -134,19 +134,22 @@ class Scorer:
     def _new_and_copies(self, slots: Slots, wanted: int) -> tuple[list[int], list[int]]:
         """Return the places of what is new, up to `wanted` of them, and of the copies met on the way."""
         best = slots[:wanted]
-        if all_apart(self._table.text.values[best], self._vectors.first_windows(best)):
+        if all_apart(self._table.statement.values[best], self._vectors.first_windows(best)):
             return list(range(len(best))), []
-        seen = NearDuplicates()
-        new: list[int] = []
-        copies: list[int] = []
+        seen = NearDuplicates[int]()
         for begin in range(0, len(slots), wanted):
-            part = slots[begin : begin + wanted]
-            texts, windows = self._table.text.values[part].tolist(), self._vectors.windows(part)
-            for place, (text, vectors) in enumerate(zip(texts, windows, strict=True), begin):
-                (new if seen.is_new(text, vectors) else copies).append(place)
-                if len(new) == wanted:
-                    return new, copies
-        return new, copies
+            for place, statement in enumerate(self._statements(slots[begin : begin + wanted]), begin):
+                seen.take(place, statement, wanted)
+                if len(seen.new) == wanted:
+                    return seen.new, seen.copies
+        return seen.new, seen.copies
+
+    def _statements(self, slots: Slots) -> Iterator[Statement]:
+        table = self._table
+        columns = (table.statement, table.particulars, table.occurred, table.uncertain)
+        rows = zip(*(column.values[slots].tolist() for column in columns), self._vectors.windows(slots), strict=True)
+        for text, particulars, occurred, uncertain, windows in rows:
+            yield Statement(text, particulars, windows, None if uncertain else occurred)
 
     def _answer(self, scored: Scored) -> list[tier_pb2.Candidate]:
         slots = scored.slots

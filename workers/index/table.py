@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.analysis import text_key
 from remembrancer.model.axes import DEFAULT_AGENT
+from remembrancer.model.particulars import particulars_key, statement_key
 from remembrancer.model.text import fold
 from remembrancer.v1 import common_pb2
 from workers.index.column import Column
@@ -77,6 +78,8 @@ class Table:
         self.harmed = Column(np.int32)
         self.speaker = Column(np.int32)
         self.text = Column(np.int64)
+        self.statement = Column(np.int64)
+        self.particulars = Column(np.int64)
         self._type = Column(np.int32)
         self._status = Column(np.int32)
         self._reason = Column(np.int32)
@@ -108,6 +111,8 @@ class Table:
             (self.harmed, 0),
             (self.speaker, self._speakers.number(fold(record.name))),
             (self.text, text_key(record.content)),
+            (self.statement, statement_key(record.content)),
+            (self.particulars, particulars_key(record.content)),
             (self._type, record.type),
             (self._status, record.status),
             (self._reason, record.stale_reason),

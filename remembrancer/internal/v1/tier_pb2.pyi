@@ -275,8 +275,8 @@ class SearchResponse(_message.Message):
     """Whether it searched without a query vector: there was none, or one of another model than the partition's vectors."""
     @_builtins.property
     def direct(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
-        """Direct candidates by descending score (remembrancer.model.ranking.score), then by N; near-duplicates of better ones
-        behind all others.
+        """Direct candidates by descending score (remembrancer.model.ranking.score), then by N; near-duplicates behind all
+        others, of which the newest stands in the place of the best.
         """
 
     @_builtins.property

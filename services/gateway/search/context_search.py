@@ -8,6 +8,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model import fusion
+from remembrancer.model.duplicates import NearDuplicates
 from remembrancer.model.merge import Exclusion, gated
 from services.gateway.requests.limits import TOP_K_MAX, tier_budget
 from services.gateway.search.searcher import Found, Question, Responses, Searcher, depth_of
@@ -67,12 +68,13 @@ async def _search(searcher: Searcher, question: Question, wanted: Wanted, end: f
         found.more_available = len(kept) > wanted.limit
         return InContext(found)
     passed, fallback = gated(kept, lambda c: c.relevance, lambda c: c.lexical, wanted.least, wanted.min_score)
-    direct, cut = fusion.near_duplicates_last(passed, wanted.limit, candidates.is_new)
+    seen, statement = NearDuplicates[fusion.Fused](), candidates.statement
+    direct, cut = fusion.near_duplicates_last(passed, wanted.limit, seen, statement)
     found.direct = fusion.by_score(direct)
     found.more_available = bool(cut)
     linked = [c for c in candidates.linked if _shown(c.n, found, wanted.exclusion)]
     floor = wanted.min_score if fallback else wanted.least
-    found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, floor, candidates.is_new))
+    found.associated = fusion.by_score(fusion.associated(linked, {c.n for c in direct}, floor, seen, statement))
     return InContext(found, fallback, degraded=not encoded.model_id)
 
 

@@ -18,8 +18,9 @@ from remembrancer.model import fusion
 from remembrancer.model.analysis import text_key
 from remembrancer.model.analysis_terms import terms_of
 from remembrancer.model.calendar import Window
+from remembrancer.model.clock import seconds
 from remembrancer.model.dates import windows_of
-from remembrancer.model.duplicates import NearDuplicates
+from remembrancer.model.duplicates import NearDuplicates, Statement
 from remembrancer.model.errors import (
     DeadlinePassed,
     EncoderUnavailable,
@@ -27,6 +28,7 @@ from remembrancer.model.errors import (
     RemembrancerError,
     TiersUnavailable,
 )
+from remembrancer.model.particulars import particulars_key, statement_key
 from remembrancer.model.speakers import without
 from remembrancer.model.task_context import cue, to_struct
 from remembrancer.model.time_words import without_time_words
@@ -92,11 +94,11 @@ Responses: TypeAlias = Sequence[tuple[common_pb2.Tier.ValueType, tier_pb2.Search
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What may be shown, best first; `is_new` says of N whether no near-duplicate was asked about before."""
+    """What may be shown, best first; `statement` gives what tells whether N is a near-duplicate of another."""
 
     direct: list[fusion.Fused]
     linked: list[fusion.Fused]
-    is_new: Callable[[int], bool]
+    statement: Callable[[int], Statement]
 
 
 class Searcher:
@@ -205,11 +207,12 @@ class Searcher:
     ) -> None:
         candidates = await self.gather(question, encoded, responses, found)
         fused = fusion.above(candidates.direct, question.floor)
-        direct, cut = fusion.near_duplicates_last(fused, question.top_k, candidates.is_new)
+        seen, statement = NearDuplicates[fusion.Fused](), candidates.statement
+        direct, cut = fusion.near_duplicates_last(fused, question.top_k, seen, statement)
         found.more_available = any(c.relevance >= fusion.RELEVANCE_FLOOR for c in cut)
         found.direct = fusion.by_score(direct)
         found.associated = fusion.by_score(
-            fusion.associated(candidates.linked, {c.n for c in direct}, question.floor, candidates.is_new)
+            fusion.associated(candidates.linked, {c.n for c in direct}, question.floor, seen, statement)
         )
 
     async def gather(self, question: Question, encoded: EncodedTexts, responses: Responses, found: Found) -> Candidates:
@@ -224,13 +227,14 @@ class Searcher:
         ns |= {step.source for c in linked for step in c.path}
         vectors = await self._hydrate(question.partition, sorted(ns), encoded, found)
         found.procedures = [p for p in found.procedures if p.n in found.records]
-        seen = NearDuplicates()
 
-        def is_new(n: int) -> bool:
-            return seen.is_new(text_key(found.records[n].content), vectors.get(n))
+        def statement(n: int) -> Statement:
+            record = found.records[n]
+            at = None if record.time_uncertain else seconds(record.occurred_at)
+            return Statement(statement_key(record.content), particulars_key(record.content), vectors.get(n), at)
 
         return Candidates(
-            [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], is_new
+            [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], statement
         )
 
     async def _hydrate(

@@ -18,7 +18,9 @@ from tests.unit.index.records import direction, ids, index, near, request, state
 def test_d21_copies_however_many_leave_room_for_what_is_distinct(copies: int, eight_bit: bool) -> None:
     # Each pair of copies has a cosine above .98; all are better hits than anything else.
     template = near("q", 0.9, "template")
-    near_copies = [stored(n, record(f"beat {n}"), vectors.near(template, 0.995, f"c{n}")) for n in range(1, copies + 1)]
+    near_copies = [
+        stored(n, record("beat" + n * "!" + "?"), vectors.near(template, 0.995, f"c{n}")) for n in range(1, copies + 1)
+    ]
     distinct = [stored(1000 + n, record(f"fact {n}"), near("q", 0.5, f"d{n}")) for n in range(5)]
     found = index(*near_copies, *distinct, eight_bit=eight_bit)
     first = ids(found, request("", direction("q"), depth=6))
@@ -36,6 +38,19 @@ def test_d21_equal_texts_are_copies_without_any_vector() -> None:
         *(stored(n, record("Same  TEXT" if n % 2 else "same text")) for n in range(1, 5)), stored(9, record("text"))
     )
     assert ids(found, request("same text", depth=2)) == [1, 9]
+
+
+@pytest.mark.parametrize("eight_bit", [False, True])
+def test_t27_a_changed_fact_is_no_copy_and_of_copies_the_newest_is_in_front(eight_bit: bool) -> None:
+    found = index(
+        stored(1, record("The meeting is at 3 pm.", occurred=NOW - 3 * DAY), near("q", 0.9, "m")),
+        stored(2, record("The meeting is at 4 pm!", occurred=NOW - 3 * DAY), near("q", 0.9, "m")),
+        stored(3, record("The meeting is at 4 pm.", occurred=NOW - DAY), near("q", 0.89, "m")),
+        stored(4, record("Something else."), near("q", 0.4, "e")),
+        eight_bit=eight_bit,
+    )
+    assert ids(found, request("", direction("q"), depth=3)) == [1, 3, 4]
+    assert ids(found, request("", direction("q"), depth=4)) == [1, 3, 4, 2]
 
 
 def test_long_texts_that_share_a_window_are_no_copies() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from remembrancer.internal.v1.tier_pb2 import Candidate
 from remembrancer.model import fusion
-from remembrancer.model.duplicates import NearDuplicates
+from remembrancer.model.duplicates import NearDuplicates, Statement
 from remembrancer.model.ranking import BONUS_SHARE
 from remembrancer.v1.common_pb2 import TIER_ACTIVE, TIER_DEEP
 
@@ -64,11 +64,11 @@ def test_d19_a_lone_weak_candidate_stays_weak() -> None:
 
 
 def test_d21_what_is_new_then_copies() -> None:
-    texts = {1: "a", 2: "a", 3: "b", 4: "a", 5: "c"}
+    texts = {1: 10, 2: 10, 3: 20, 4: 10, 5: 30}
     found = of(0.9, 0.8, 0.7, 0.6, 0.5)
     for top_k, expected in ((1, [1]), (3, [1, 3, 5]), (4, [1, 3, 5, 2]), (5, [1, 3, 5, 2, 4]), (9, [1, 3, 5, 2, 4])):
-        seen = NearDuplicates()
-        shown, left = fusion.near_duplicates_last(found, top_k, lambda n: seen.is_new(texts[n], None))  # noqa: B023
+        seen = NearDuplicates[fusion.Fused]()
+        shown, left = fusion.near_duplicates_last(found, top_k, seen, lambda n: Statement(texts[n], 0, None, None))
         assert [c.n for c in shown] == expected
         assert sorted(c.n for c in shown + left) == [1, 2, 3, 4, 5]
 
@@ -77,7 +77,13 @@ def test_d21_what_is_new_then_copies() -> None:
 def test_associated_are_at_most_ten_and_none_is_direct_too(
     found: list[Candidate], direct: set[int], floor: float | None
 ) -> None:
-    linked = fusion.associated(fusion.fuse([(TIER_DEEP, found)]), direct, floor, lambda n: n % 7 > 0)
+    seen = NearDuplicates[fusion.Fused]()
+    seen.add_new(of(1.0)[0], Statement(0, 0, None, None))
+
+    def statement(n: int) -> Statement:
+        return Statement(n % 7 and n, 0, None, None)
+
+    linked = fusion.associated(fusion.fuse([(TIER_DEEP, found)]), direct, floor, seen, statement)
     assert len(linked) <= 10
     assert all(c.n % 7 for c in linked)
     assert not {c.n for c in linked} & direct

@@ -97,6 +97,12 @@ def test_what_is_planned_is_about_the_future(query: str) -> None:
     assert of(query) == FUTURE
 
 
+def test_t27_what_was_planned_before_is_about_the_past() -> None:
+    assert of("For which day was the release planned before?") == PAST
+    assert of("For which day was the release planned?") == FUTURE
+    assert of("For which day is the release planned now?") == FUTURE
+
+
 @pytest.mark.parametrize(
     "query",
     [
