@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
@@ -54,12 +55,27 @@ class Exclusion:
         """Take the conversation."""
         held = {_plain(entry.content) for entry in entries if not is_blank(entry.content)}
         self._equal = held
-        self._long = [text for text in held if len(text) >= PREFIX_LENGTH]
+        self._long = sorted(text for text in held if len(text) >= PREFIX_LENGTH)
+        # Of those that begin alike the shortest: the last one that sorts before a text is all that it can begin with.
+        self._beginnings: list[str] = []
+        for text in self._long:
+            if not self._beginnings or not text.startswith(self._beginnings[-1]):
+                self._beginnings.append(text)
 
     def excludes(self, text: str) -> bool:
         """Return whether a memory with this text is left out."""
         plain = _plain(text)
-        return plain in self._equal or any(plain.startswith(h) or h.startswith(plain) for h in self._long)
+        return plain in self._equal or self._begins(plain) or self._continues(plain)
+
+    def _begins(self, plain: str) -> bool:
+        """Return whether a long entry begins with this text."""
+        i = bisect_left(self._long, plain)
+        return i < len(self._long) and self._long[i].startswith(plain)
+
+    def _continues(self, plain: str) -> bool:
+        """Return whether this text begins with a long entry."""
+        i = bisect_right(self._beginnings, plain)
+        return i > 0 and plain.startswith(self._beginnings[i - 1])
 
 
 def echoes(entries: Iterable[recall_pb2.ContextEntry]) -> list[recall_pb2.ContextMessage]:

@@ -15,9 +15,14 @@ KEY: Final = re.compile(r"[a-z][a-z0-9_.:-]{0,63}")
 DEPTH: Final = 8
 LENGTH: Final = 16384
 
+BYTES: Final = 16 * LENGTH
+"""Of a Struct: no context that is short enough as JSON takes more, for no character takes more than 13 bytes."""
+
 
 def check_context(context: struct_pb2.Struct, field: str = "task_context") -> dict[str, Any]:
     """Return the context as a plain dict with trimmed, lower-cased keys. Errors: InvalidField with the path."""
+    if context.ByteSize() > BYTES:
+        raise InvalidField(field, f"must have at most {LENGTH} characters as JSON")
     checked = _object(dict(context.fields), field, 1)
     check_length(checked, field)
     return checked

@@ -27,15 +27,16 @@ class Errors(Interceptor):
         del method
         try:
             yield
-        except (grpc.aio.AbortError, GeneratorExit):
-            raise  # the first has sent its status; the second closes a stream nobody reads any more
+        except (grpc.aio.AbortError, GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise  # the first has sent its status, the second closes a stream nobody reads, the others end the process
         except RemembrancerError as error:
             await _abort(context, error)
         except asyncio.CancelledError as cancelled:
             await self._cancelled(context, cancelled)
         except TimeoutError:
             await _abort(context, DeadlinePassed("the deadline passed"))
-        except Exception:  # noqa: BLE001  (the one place that must let nothing through)
+        # Not only an Exception: a library in Rust that panics raises a BaseException, and the call would never end.
+        except BaseException:  # noqa: BLE001  (the one place that must let nothing through)
             self._log.error("call failed unexpectedly", exc_info=True)
             await _abort(context, InternalError("internal error"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -73,7 +74,8 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
     ref = named(batch.session_id) if batch.session_id else None
     if ref is not None:
         await refuse_foreign(parts.store, ref, keys.partition, call.caller, parts.retention)
-    drafts = batch.drafts(await _session_axes(parts, ref, call))
+    # In a thread: folding a hundred long texts takes a while.
+    drafts = await asyncio.to_thread(batch.drafts, await _session_axes(parts, ref, call))
     idempotency = Idempotency.of(keys, call.caller, batch.rpc, batch.request, batch.request_id, WRITES_MS)
     pause = keys.pause(call.caller, batch.session_key)
     encoded: EncodedTexts | None = None

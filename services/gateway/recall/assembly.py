@@ -32,7 +32,7 @@ class Texts:
     learned: Mapping[int, store_pb2.Learned]
 
 
-def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCounter) -> recall_pb2.RecallResponse:
+async def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCounter) -> recall_pb2.RecallResponse:
     """Return the answer to a Recall."""
     shown = [hit for hit in plan.hits if hit.n in texts.records]
     hits = recall_pb2.Hits(entities=_entities(plan.entities, texts.records))
@@ -70,7 +70,7 @@ def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: TokenCount
     if plan.HasField("resolved_project_id"):
         response.resolved_project_id = plan.resolved_project_id
     response.usage.tokens_in = plan.tokens_in
-    response.usage.tokens_out = tokens.count(texts_out(response))
+    response.usage.tokens_out = await tokens.count(texts_out(response))
     return response
 
 

@@ -17,11 +17,11 @@ _SAME = (
 """Fields that both recalls' answers have."""
 
 
-def context_response(
+async def context_response(
     plan: store_pb2.ContextPlan, texts: Texts, request: recall_pb2.RecallWithContextRequest, tokens: TokenCounter
 ) -> recall_pb2.RecallWithContextResponse:
     """Return the answer."""
-    plain = recall_response(plan.recall, texts, tokens)
+    plain = await recall_response(plan.recall, texts, tokens)
     response = recall_pb2.RecallWithContextResponse(
         **{field.name: value for field, value in plain.ListFields() if field.name in _SAME},
         entities=plain.hits.entities,
@@ -43,7 +43,7 @@ def context_response(
     if roles:
         response.context_filter_only.roles.extend(roles)
     hits = (hit.content for hit in (*plain.hits.observations, *plain.hits.turns))
-    response.usage.tokens_out += tokens.count(m.content for m in response.messages) - tokens.count(hits)
+    response.usage.tokens_out += await tokens.count(m.content for m in response.messages) - await tokens.count(hits)
     return response
 
 

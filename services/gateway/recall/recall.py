@@ -35,9 +35,9 @@ async def recall(parts: Parts, request: recall_pb2.RecallRequest, call: Call) ->
     if first is not None:
         return await _again(parts, checked.keys, first)
     count_recall(parts, state, found)
-    return recall_response(plan, Texts(found.records, found.learned), parts.tokens)
+    return await recall_response(plan, Texts(found.records, found.learned), parts.tokens)
 
 
 async def _again(parts: Parts, keys: PartitionKeys, answer: bytes) -> recall_pb2.RecallResponse:
     plan = store_pb2.RecallPlan.FromString(answer)
-    return recall_response(plan, await texts_for(parts, keys, plan), parts.tokens)
+    return await recall_response(plan, await texts_for(parts, keys, plan), parts.tokens)

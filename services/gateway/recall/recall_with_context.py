@@ -56,7 +56,7 @@ async def recall_with_context(parts: Parts, request: Request, call: Call) -> Res
     plan = store_pb2.ContextPlan(
         recall=await plan_retrieval(parts, state.retrieval, answer.found), gate_fallback=answer.gate_fallback
     )
-    plan.recall.tokens_in += parts.tokens.count(entry.content for entry in request.external_context)
+    plan.recall.tokens_in += await parts.tokens.count(entry.content for entry in request.external_context)
     if limit and not recent and checked.wants_answer:
         plan.recall.answer.CopyFrom(plan_answer(parts, state, answer.found, call))
     if answer.degraded:
@@ -65,12 +65,12 @@ async def recall_with_context(parts: Parts, request: Request, call: Call) -> Res
     if first is not None:
         return await _again(parts, request, keys, first)
     count_recall(parts, state, answer.found)
-    return context_response(plan, Texts(answer.found.records, answer.found.learned), request, parts.tokens)
+    return await context_response(plan, Texts(answer.found.records, answer.found.learned), request, parts.tokens)
 
 
 async def _again(parts: Parts, request: Request, keys: PartitionKeys, first: bytes) -> Response:
     plan = store_pb2.ContextPlan.FromString(first)
-    return context_response(plan, await texts_for(parts, keys, plan.recall), request, parts.tokens)
+    return await context_response(plan, await texts_for(parts, keys, plan.recall), request, parts.tokens)
 
 
 def _as_recall(request: Request) -> recall_pb2.RecallRequest:

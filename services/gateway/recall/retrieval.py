@@ -94,7 +94,7 @@ async def plan_retrieval(parts: Parts, retrieval: Retrieval, found: Found) -> st
     plan.mode = retrieval.mode
     plan.scope_known = ever_written
     plan.evidence_mode = retrieval.evidence or recall_pb2.EVIDENCE_MODE_REFERENCES
-    plan.tokens_in = parts.tokens.count(retrieval.texts)
+    plan.tokens_in = await parts.tokens.count(retrieval.texts)
     if retrieval.project is not None:
         plan.resolved_project_id = retrieval.project
     return plan

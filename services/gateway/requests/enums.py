@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Final
 
 from remembrancer.model.errors import InvalidField
+from remembrancer.model.text import counted
+
+MOST: Final = 100
+"""Entries of a repeated enum field: far more than there are different ones, and soon looked through."""
 
 
 def known(field: str, enum: Any, value: int, *, required: bool = False) -> None:
@@ -16,7 +20,8 @@ def known(field: str, enum: Any, value: int, *, required: bool = False) -> None:
     raise InvalidField(field, f"must be one of {', '.join(names)}")
 
 
-def all_known(field: str, enum: Any, values: Iterable[int]) -> None:
-    """Check a repeated enum field, in which UNSPECIFIED is not allowed."""
+def all_known(field: str, enum: Any, values: Collection[int]) -> None:
+    """Check a repeated enum field of at most `MOST` entries, in which UNSPECIFIED is not allowed."""
+    counted(field, values, 0, MOST)
     for i, value in enumerate(values):
         known(f"{field}[{i}]", enum, value, required=True)

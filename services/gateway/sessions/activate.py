@@ -96,7 +96,7 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     outcome = await apply_once(parts, change, idempotency)
     if isinstance(outcome, FirstAnswer):
         return await _again(parts, keys, outcome.answer)
-    return _response(plan, Texts(found.records, found.learned), parts)
+    return await _response(plan, Texts(found.records, found.learned), parts)
 
 
 def _check(request: session_pb2.ActivateRequest) -> _Checked:
@@ -179,11 +179,11 @@ def _info(
 
 async def _again(parts: Parts, keys: PartitionKeys, answer: bytes) -> session_pb2.ActivateResponse:
     plan = store_pb2.ActivatePlan.FromString(answer)
-    return _response(plan, await texts_for(parts, keys, plan.recall), parts)
+    return await _response(plan, await texts_for(parts, keys, plan.recall), parts)
 
 
-def _response(plan: store_pb2.ActivatePlan, texts: Texts, parts: Parts) -> session_pb2.ActivateResponse:
-    found = recall_response(plan.recall, texts, parts.tokens)
+async def _response(plan: store_pb2.ActivatePlan, texts: Texts, parts: Parts) -> session_pb2.ActivateResponse:
+    found = await recall_response(plan.recall, texts, parts.tokens)
     response = session_pb2.ActivateResponse(
         session_id=plan.session_id,
         continuity_id=plan.continuity_id,

@@ -32,6 +32,10 @@ def infos(error: grpc.aio.AioRpcError) -> int:
     return sum(d.Is(error_details_pb2.ErrorInfo.DESCRIPTOR) for d in status.details)
 
 
+class Panic(BaseException):
+    """As a library in Rust raises it."""
+
+
 def raising(error: BaseException) -> Any:
     async def behaviour(request: Any, context: Any) -> Any:
         raise error
@@ -52,13 +56,15 @@ async def test_a_request_passes_through_unchanged(bench: Bench) -> None:
         (StoreUnavailable("gone"), grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE"),
         (ValueError("secret text"), grpc.StatusCode.INTERNAL, "INTERNAL"),
         (TimeoutError(), grpc.StatusCode.DEADLINE_EXCEEDED, "DEADLINE"),
+        (Panic("secret text"), grpc.StatusCode.INTERNAL, "INTERNAL"),  # T28
+        (BaseExceptionGroup("secret text", [Panic()]), grpc.StatusCode.INTERNAL, "INTERNAL"),
     ],
 )
 async def test_exceptions_become_a_status_with_one_error_info(
-    bench: Bench, error: Exception, code: grpc.StatusCode, reason: str
+    bench: Bench, error: BaseException, code: grpc.StatusCode, reason: str
 ) -> None:
     await bench.serve(raising(error), chain(max_in_flight=2))
-    failure = await bench.failure()
+    failure = await bench.failure(timeout=5)
     assert (failure.code(), reason_of(failure), infos(failure)) == (code, reason, 1)
     assert "secret" not in (failure.details() or "")
 
