@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from remembrancer.cli.local.folder import DataFolder, default_data_folder
+from remembrancer.cli.local.folder import DataFolder, NoFolder, default_data_folder
 from remembrancer.cli.local.identity import ProcessIdentity
 
 
@@ -22,9 +22,15 @@ def program() -> list[str]:
 
 def typed(verb: str, folder: DataFolder) -> str:
     """Return a whole command; the data folder is named unless it is the default one."""
-    usual = DataFolder.named(default_data_folder()).root
-    data = [] if folder.root == usual else ["--data", near(folder.root)]
+    data = [] if _is_default(folder) else ["--data", near(folder.root)]
     return shlex.join([*program(), verb, *data])
+
+
+def _is_default(folder: DataFolder) -> bool:
+    try:
+        return folder.root == DataFolder.named(default_data_folder()).root
+    except NoFolder:
+        return False
 
 
 def unnoted(folder: DataFolder, supervisor: ProcessIdentity) -> str:

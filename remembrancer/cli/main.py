@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from remembrancer.cli import exits
 from remembrancer.cli.demo.command import demo as tell_story
 from remembrancer.cli.down import down as stop_service
-from remembrancer.cli.local.folder import default_data_folder
+from remembrancer.cli.local.folder import NoFolder, default_data_folder
 from remembrancer.cli.memories.commands import register
 from remembrancer.cli.reindex.command import reindex_command
+from remembrancer.cli.repair import repair as repair_store
 from remembrancer.cli.run import RunnableRole
 from remembrancer.cli.run import run as become
 from remembrancer.cli.status import status as show_status
@@ -31,7 +34,11 @@ DataOption = Annotated[
 
 def main() -> None:
     """Run the command that was typed."""
-    build_app()()
+    try:
+        build_app()()
+    except NoFolder as error:
+        print(error, file=sys.stderr)
+        sys.exit(exits.USAGE)
 
 
 def build_app() -> typer.Typer:
@@ -44,7 +51,7 @@ def build_app() -> typer.Typer:
         pretty_exceptions_show_locals=False,
     )
     app.callback()(_root)
-    for command in (up, down, status, demo, run):
+    for command in (up, down, status, repair, demo, run):
         app.command()(command)
     register(app)
     app.command("reindex")(reindex_command)
@@ -91,6 +98,14 @@ def down(data: DataOption = None) -> None:
 def status(data: DataOption = None) -> None:
     """Show every process, asked live. Exit code: 0 all ready, 1 some not, 3 not running."""
     show_status(Console(), data or default_data_folder())
+
+
+def repair(data: DataOption = None) -> None:
+    """Make a damaged append-only file loadable again: cut it off at the damage. A copy of the store is kept.
+
+    Needed only when the service does not start because of the damage.
+    """
+    repair_store(Console(), data or default_data_folder())
 
 
 def demo() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from remembrancer.cli.hints import near, program, typed, unnoted
 from remembrancer.cli.ineffective import changed, other_model, overridden
 from remembrancer.cli.local.child import mark_start, tail
 from remembrancer.cli.local.folder import DataFolder
-from remembrancer.cli.local.ports import is_free
+from remembrancer.cli.local.ports import is_free, obstacle
 from remembrancer.cli.local.service import LocalService
 from remembrancer.cli.local.state import AlreadyRunning, Phase, State, read_state, unnoted_supervisor
 from remembrancer.cli.local.supervisor import StartFailed
 from remembrancer.cli.variables import unread
+from remembrancer.client.config import EXAMPLE, TARGET
 
 USUAL_PORT = 7700
 _POLL_S = 0.1
@@ -89,31 +91,29 @@ def _join(console: Console, folder: DataFolder, state: State, gateway_port: int 
         raise typer.Exit(exits.FAILED)
     _print(console, f"Remembrancer is running already: [bold]{escape(state.gateway)}[/]")
     _warn(console, changed(folder, state))
-    _say_usage(console, folder)
+    _say_usage(console, state.gateway, folder)
 
 
 def usual_port(console: Console, last: State | None) -> int:
     """Return the last port, else 7700, else 0 for a free one; say so when the first of them is in use."""
     ports = [int(last.gateway.rpartition(":")[2])] if last is not None else []
     first, *others = (*ports, USUAL_PORT)
-    if is_free(first):
+    if not (why := obstacle(first)):
         return first
     port = next((port for port in others if is_free(port)), 0)
-    _print(console, f"Port {first} is in use: taking {port or 'a free one'}.")
+    _print(console, f"[bold yellow]Port {first} {escape(why)}:[/] taking {port or 'a free one'}.")
     return port
 
 
 def _free(console: Console, gateway_port: int) -> int:
-    if gateway_port and not is_free(gateway_port):
-        _print(console, f"[bold red]Port {gateway_port} is in use.[/] Choose another one, or 0 for a free one.")
+    if gateway_port and (why := obstacle(gateway_port)):
+        _print(console, f"[bold red]Port {gateway_port} {escape(why)}.[/] Choose another one, or 0 for a free one.")
         raise typer.Exit(exits.USAGE)
     return gateway_port
 
 
 def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int | None) -> None:
-    # SIGINT too: a shell without job control starts background commands with it ignored.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    stop_on_signals()
     started = False
     try:
         with StartProgress(console) as progress:
@@ -129,7 +129,7 @@ def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int 
         raise typer.Exit(exits.FAILED)
     except StartFailed as error:
         show_failure(console, str(error), error.log_tail, str(folder.logs))
-        raise typer.Exit(exits.FAILED) from error
+        raise typer.Exit(error.code) from error
     except AlreadyRunning as error:
         if (state := read_state(folder)) is None:
             raise typer.Exit(exits.FAILED) from error
@@ -141,6 +141,14 @@ def _run_foreground(console: Console, folder: DataFolder, port: int, asked: int 
     finally:
         if started:
             service.stop()
+
+
+def stop_on_signals() -> None:
+    """Have SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt; SIGHUP not where `nohup` had it ignored."""
+    # SIGINT also where it is ignored: a shell without job control starts background commands so.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _run_detached(console: Console, folder: DataFolder, port: int, asked: int | None) -> None:
@@ -172,7 +180,7 @@ def _run_detached(console: Console, folder: DataFolder, port: int, asked: int | 
         _say_ready(console, state.gateway, folder)
     else:
         _say_failed(console, folder, state)
-        raise typer.Exit(exits.FAILED)
+        raise typer.Exit(exits.USAGE if process.returncode == exits.USAGE else exits.FAILED)
 
 
 def _await(process: subprocess.Popen[bytes], folder: DataFolder, progress: StartProgress) -> State | None:
@@ -192,10 +200,15 @@ def _say_ready(console: Console, address: str, folder: DataFolder) -> None:
     _print(console, f"[bold green]Remembrancer is ready:[/] [bold]{escape(address)}[/]")
     if (state := read_state(folder)) is not None:
         _warn(console, other_model(folder, state))
-    _say_usage(console, folder)
+    _say_usage(console, address, folder)
 
 
-def _say_usage(console: Console, folder: DataFolder) -> None:
+def _say_usage(console: Console, address: str, folder: DataFolder) -> None:
+    if (sought := os.environ.get(TARGET) or EXAMPLE) != address:
+        _print(
+            console, f"[bold yellow]Clients and samples look for it at {escape(sought)}.[/] Before you run them, type:"
+        )
+        _print(console, f"[bold]export {TARGET}={escape(address)}[/]")
     for what, value in (
         ("data", str(folder.root)),
         ("logs", str(folder.logs)),

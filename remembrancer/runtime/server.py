@@ -112,7 +112,9 @@ def bind(server: grpc.aio.Server, wanted: str) -> str:
     except RuntimeError:
         actual = 0
     if not actual:
-        raise StartRefused(f"cannot listen on {wanted}: the address is in use or not of this machine")
+        raise StartRefused(
+            f"cannot listen on {wanted}: the address is in use, is not of this machine, or needs a privilege"
+        )
     return f"{shown}:{actual}"
 
 

@@ -161,8 +161,9 @@ def test_what_was_acknowledged_outlives_a_killed_supervisor_and_a_stop(shared: P
     assert f"not running (data in {shared})" in remembrancer("down", shared).stdout
 
     (port,) = free_ports(1)
+    command = [sys.executable, "-m", "remembrancer.cli", "up", "--foreground", "--data", str(shared)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "remembrancer.cli", "up", "--foreground", "--data", shared, "--gateway-port", str(port)],
+        ["nohup", *command, "--gateway-port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -174,6 +175,7 @@ def test_what_was_acknowledged_outlives_a_killed_supervisor_and_a_stop(shared: P
         assert line, seen
         seen += line
     assert f"127.0.0.1:{port}" in seen
+    process.send_signal(signal.SIGHUP)  # T37: under nohup it stops nothing
     second = state_of(shared)
     with Client.connect(second.gateway) as client:
         answer = client.recall("where is the key?", scope=KEY, mode="deep", require_tiers=["active", "deep"])
@@ -184,12 +186,13 @@ def test_what_was_acknowledged_outlives_a_killed_supervisor_and_a_stop(shared: P
 
 
 def test_a_start_that_fails_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """T41 too: a wrong setting is exit code 2."""
     data = tmp_path / "data"
     monkeypatch.setenv("REMEMBRANCER_SESSION_RETRIEVALS", "-7")
     monkeypatch.setenv("REMEMBRANCER_GRACE", "long")
     monkeypatch.setenv("REMEMBRANCER_DRAIN", "-1")
     up = remembrancer("up", data)
-    assert up.returncode == 1
+    assert up.returncode == 2
     assert "settings are refused: " in up.stdout
     assert "REMEMBRANCER_SESSION_RETRIEVALS='-7': " in up.stdout
     assert "1..100000 retrievals per session" in up.stdout
@@ -205,7 +208,7 @@ def test_a_model_s_folder_without_a_model_is_told_of_before_anything_runs(
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("REMEMBRANCER_MODEL", str(tmp_path / "empty"))
     up = remembrancer("up", tmp_path / "data")
-    assert up.returncode == 1
+    assert up.returncode == 2
     assert "has no model.onnx" in up.stdout
     assert "✓ model" not in up.stdout
     assert [role.starts for role in state_of(tmp_path / "data").roles.values()] == [0] * 5

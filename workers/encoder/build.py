@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from remembrancer.runtime.refusal import CANNOT_RUN, StartRefused
+from remembrancer.runtime.refusal import StartRefused
 from remembrancer.runtime.settings import load
 from workers.encoder.model_folder import describe
 from workers.encoder.models import KNOWN, resolve
@@ -27,7 +27,7 @@ def main() -> int:
         describe(folder)
     except StartRefused as refusal:
         print(refusal, file=sys.stderr)  # noqa: T201
-        return CANNOT_RUN
+        return refusal.code
     print(folder)  # noqa: T201
     return 0
 

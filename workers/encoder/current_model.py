@@ -11,7 +11,7 @@ from typing import Final
 from redis.exceptions import RedisError
 
 from remembrancer.model.errors import StoreUnavailable
-from remembrancer.runtime.refusal import WRONG_MODEL, StartRefused
+from remembrancer.runtime.refusal import BAD_SETTING, WRONG_MODEL, StartRefused
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.waiting import until_reachable
 
@@ -36,7 +36,7 @@ def _known(models_file: Path | None) -> dict[str, str]:
     try:
         return {str(key): str(value) for key, value in json.loads(models_file.read_text()).items()}
     except (OSError, ValueError, AttributeError):
-        raise StartRefused(f"{models_file} is no JSON object from model ids to models") from None
+        raise StartRefused(f"{models_file} is no JSON object from model ids to models", BAD_SETTING) from None
 
 
 async def keep(models: ModelRegistry, model_id: str, dimension: int, *, serves: bool) -> None:

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from remembrancer.model.errors import InternalError
-from remembrancer.runtime.refusal import StartRefused
+from remembrancer.runtime.refusal import BAD_SETTING, StartRefused
 from workers.encoder.model_folder import MODEL, TOKENIZER, describe
 from workers.encoder.tokens import Tokens
 from workers.encoder.windows import MAX_QUERY_WINDOWS, MAX_WINDOWS
@@ -40,7 +40,9 @@ class Model:
             raise StartRefused(f"the encoder in {folder} cannot be loaded: {type(error).__name__}") from error
         self._inputs = {i.name for i in self._session.get_inputs()}
         if not {"input_ids"} <= self._inputs <= {"input_ids", "attention_mask", "token_type_ids"}:
-            raise StartRefused(f"the encoder in {folder} wants other inputs than token ids, mask and segments")
+            raise StartRefused(
+                f"the encoder in {folder} wants other inputs than token ids, mask and segments", BAD_SETTING
+            )
         self.dimension = len(self.embed(self._tokens.probe))
 
     def windows(self, text: str, *, query: bool) -> list[list[int]]:

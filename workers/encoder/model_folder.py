@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from remembrancer.runtime.refusal import StartRefused
+from remembrancer.runtime.refusal import BAD_SETTING, StartRefused
 
 MODEL, TOKENIZER, DESCRIPTION, CONFIG = "model.onnx", "tokenizer.json", "encoder.json", "config.json"
 DEFAULT_WINDOW = 256
@@ -50,7 +50,7 @@ def describe(folder: Path) -> Description:
     """Return the description of the encoder in a folder; StartRefused when files are missing or malformed."""
     for name in (MODEL, TOKENIZER):
         if not (folder / name).is_file():
-            raise StartRefused(f"the encoder's folder {folder} has no {name}")
+            raise StartRefused(f"the encoder's folder {folder} has no {name}", BAD_SETTING)
     own = folder / DESCRIPTION
     if own.is_file():
         try:
@@ -58,7 +58,7 @@ def describe(folder: Path) -> Description:
         except ValidationError as error:
             wrong = error.errors()[0]
             where = ".".join(map(str, wrong["loc"])) or "the whole"
-            raise StartRefused(f"{own} makes no sense: {where}: {wrong['msg']}") from None
+            raise StartRefused(f"{own} makes no sense: {where}: {wrong['msg']}", BAD_SETTING) from None
     with (folder / MODEL).open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return Description(model_id=model_id(folder.resolve().name, sha256), window=_window(folder / CONFIG))
@@ -71,7 +71,7 @@ def _window(config: Path) -> int:
     except (FileNotFoundError, KeyError):
         return DEFAULT_WINDOW
     except (ValueError, TypeError):
-        raise StartRefused(f"{config} is no JSON object") from None
+        raise StartRefused(f"{config} is no JSON object", BAD_SETTING) from None
     if not isinstance(found, int) or found < 1:
-        raise StartRefused(f"{config} has a max_position_embeddings that is no number of tokens")
+        raise StartRefused(f"{config} has a max_position_embeddings that is no number of tokens", BAD_SETTING)
     return min(found, MAX_WINDOW)

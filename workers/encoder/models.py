@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from remembrancer.runtime.refusal import StartRefused
+from remembrancer.runtime.refusal import BAD_SETTING, StartRefused
 from workers.encoder.onnx_build.cache import ensure
 from workers.encoder.onnx_build.weights import BuildFailed, Weights
 
@@ -36,7 +36,9 @@ def resolve(model: str, cache: Path) -> Path:
     """
     if model not in KNOWN:
         if not Path(model).is_dir():
-            raise StartRefused(f"REMEMBRANCER_MODEL={model!r} is no folder; allowed: {', '.join(KNOWN)}, or a folder")
+            raise StartRefused(
+                f"REMEMBRANCER_MODEL={model!r} is no folder; allowed: {', '.join(KNOWN)}, or a folder", BAD_SETTING
+            )
         return Path(model)
     try:
         return ensure(model, cache, KNOWN)

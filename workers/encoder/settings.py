@@ -12,9 +12,16 @@ from remembrancer.runtime.settings import ProcessSettings
 
 
 def default_cache() -> Path:
-    """Return the user's cache folder for models. As the XDG specification has it, a relative one is ignored."""
+    """Return the user's cache folder for models. As the XDG specification has it, a relative one is ignored.
+
+    Where the user has no home folder, `~` stays, and the settings are refused.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "remembrancer" / "models"
+    folder = (Path(base) if base.startswith("/") else Path("~/.cache")) / "remembrancer" / "models"
+    try:
+        return folder.expanduser()
+    except RuntimeError:
+        return folder
 
 
 class EncoderSettings(ProcessSettings):
@@ -40,3 +47,11 @@ class EncoderSettings(ProcessSettings):
     @classmethod
     def _empty_means_the_default(cls, value: Any) -> Any:
         return default_cache() if value == "" else value
+
+    @field_validator("model_cache")
+    @classmethod
+    def _in_a_home_that_there_is(cls, value: Path) -> Path:
+        try:
+            return value.expanduser()
+        except RuntimeError:
+            raise ValueError("there is no home folder") from None

@@ -36,7 +36,7 @@ def demo(console: Console) -> None:
                 service.stop()
     except StartFailed as error:
         show_failure(console, str(error), error.log_tail, "gone with the temporary folder")
-        raise typer.Exit(exits.FAILED) from error
+        raise typer.Exit(error.code) from error
     except ClientError as error:
         narrator.expect(f"every call succeeds ({error})", held=False)
     console.print()

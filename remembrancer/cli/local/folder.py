@@ -14,13 +14,24 @@ DATA: Final = f"{PREFIX}DATA"
 """The variable that names the data folder where no option does."""
 
 
+class NoFolder(OSError):
+    """A folder in the home folder of a user who has none; the message is one line for the operator."""
+
+
 def default_data_folder() -> Path:
-    """Return `$REMEMBRANCER_DATA`, else `$XDG_DATA_HOME/remembrancer`, by default `~/.local/share/remembrancer`."""
+    """Return `$REMEMBRANCER_DATA`, else `$XDG_DATA_HOME/remembrancer`, by default `~/.local/share/remembrancer`.
+
+    `~` is left in it where the user has no home folder: `DataFolder` refuses that.
+    """
     if named := os.environ.get(DATA):
         return Path(named)
     base = os.environ.get("XDG_DATA_HOME", "")
     # As the XDG specification has it, a relative one is ignored.
-    return (Path(base) if base.startswith("/") else Path.home() / ".local/share") / "remembrancer"
+    folder = (Path(base) if base.startswith("/") else Path("~/.local/share")) / "remembrancer"
+    try:
+        return folder.expanduser()
+    except RuntimeError:
+        return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +42,11 @@ class DataFolder:
 
     @classmethod
     def named(cls, root: Path) -> DataFolder:
-        """Return the folder as it is, there or not."""
-        return cls(root.expanduser().resolve())
+        """Return the folder as it is, there or not. Errors: NoFolder when there is no such home folder."""
+        try:
+            return cls(root.expanduser().resolve())
+        except RuntimeError:
+            raise NoFolder(f"{root}: there is no home folder; name a data folder with --data or {DATA}") from None
 
     @classmethod
     def at(cls, root: Path) -> DataFolder:
@@ -81,6 +95,15 @@ class DataFolder:
     @property
     def _secrets(self) -> Path:
         return self.root / "secrets"
+
+    def cache_environment(self) -> dict[str, str]:
+        """Return what has built models kept below the data folder when the user has no home folder."""
+        try:
+            Path.home()
+        except RuntimeError:
+            named = os.environ.get("XDG_CACHE_HOME", "").startswith("/")
+            return {} if named else {"XDG_CACHE_HOME": str(self.root / "cache")}
+        return {}
 
     def log(self, name: str) -> Path:
         """Return the log of one process."""

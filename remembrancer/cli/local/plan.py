@@ -98,7 +98,7 @@ def make_plan(folder: DataFolder, gateway_port: int = 0, extra: Mapping[str, str
     ops = dict(zip(MODULES, addresses[4:], strict=True))
     if gateway_port:
         listen[Role.GATEWAY] = f"{LOOPBACK}:{gateway_port}"
-    inherited = dict(extra or {})
+    inherited = {**folder.cache_environment(), **(extra or {})}
     shared = {
         "REMEMBRANCER_STORE_URL": store_url(folder, store_port),
         "REMEMBRANCER_WORKER_TOKEN": folder.secret("worker-token"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from contextlib import ExitStack
 
@@ -19,11 +20,18 @@ def free_ports(count: int) -> list[int]:
 
 def is_free(port: int) -> bool:
     """Say whether a port can be bound now."""
+    return obstacle(port) == ""
+
+
+def obstacle(port: int) -> str:
+    """Return why a port cannot be bound now, as the rest of a sentence; empty when it can."""
     with socket.socket() as probe:
         # As servers do: a port whose last connections are still winding down is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
+        except PermissionError:
+            return "needs a privilege that this user does not have"
+        except OSError as error:
+            return "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+    return ""

@@ -10,12 +10,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from subprocess import Popen
 
+from remembrancer.cli import exits
+from remembrancer.cli.hints import typed
+from remembrancer.cli.local import append_only_file
 from remembrancer.cli.local.child import Child, spawn, tail
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.plan import Command, Plan, Role
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.trouble import report
-from remembrancer.runtime.refusal import WRONG_MODEL
+from remembrancer.runtime.refusal import BAD_SETTING, WRONG_MODEL
 
 TICK_S = 0.05
 GRACE_S = 25.0
@@ -41,11 +44,12 @@ STOP_ORDER: tuple[tuple[Role, ...], ...] = (
 class StartFailed(Exception):
     """A process ended or did not get ready while the service was starting."""
 
-    def __init__(self, name: str, what: str, log_tail: str) -> None:
-        """Take the process's name, what went wrong, and the end of its log."""
+    def __init__(self, name: str, what: str, log_tail: str, code: int = exits.FAILED) -> None:
+        """Take the process's name, what went wrong, the end of its log, and the command's exit code."""
         super().__init__(f"{name} {what}")
         self.name = name
         self.log_tail = log_tail
+        self.code = code
 
 
 class Supervisor:
@@ -59,6 +63,7 @@ class Supervisor:
         """Take what to run and where logs go; nothing is started yet."""
         self._plan = plan
         self._on_change = on_change
+        self._folder = folder
         self._check_log = folder.log("settings")
         self._prepare_log = folder.log("prepare")
         self._lock = threading.RLock()
@@ -160,12 +165,13 @@ class Supervisor:
     def _check(self) -> None:
         process = self._spawn("the settings check", self._plan.check, self._check_log)
         if process.wait(CHECK_S) != 0:
-            raise StartFailed("the settings", f"are refused: {tail(self._check_log)}", "")
+            raise StartFailed("the settings", f"are refused: {tail(self._check_log)}", "", exits.USAGE)
 
     def _prepare(self) -> None:
         process = self._spawn("the model build", self._plan.prepare, self._prepare_log)
-        if process.wait(PREPARE_S) != 0:
-            raise StartFailed("the model build", f"ended with code {process.returncode}", tail(self._prepare_log))
+        if (ended := process.wait(PREPARE_S)) != 0:
+            code = exits.USAGE if ended == BAD_SETTING else exits.FAILED
+            raise StartFailed("the model build", f"ended with code {ended}", tail(self._prepare_log), code)
 
     def _spawn(self, name: str, command: Command, log: Path) -> Popen[bytes]:
         try:
@@ -184,7 +190,7 @@ class Supervisor:
         if child.trouble:
             raise StartFailed(role, f"cannot be started: {child.trouble}", "")
         if child.exit_code is not None:
-            raise StartFailed(role, _ended(role, child.exit_code), child.tail())
+            raise StartFailed(role, self._how_it_ended(role, child.exit_code, child.tail()), child.tail())
         self._mark_ready(role)
 
     def _mark_ready(self, role: Role) -> None:
@@ -240,9 +246,10 @@ class Supervisor:
             self._tell_due = now + RETELL_S
             self.tell()
 
-
-def _ended(role: Role, code: int) -> str:
-    ended = f"ended with code {code} while starting"
-    if role is not Role.ENCODER or code != WRONG_MODEL:
+    def _how_it_ended(self, role: Role, code: int, log_tail: str) -> str:
+        ended = f"ended with code {code} while starting"
+        if role is Role.ENCODER and code == WRONG_MODEL:
+            ended += ": start with the model that the store serves; then `remembrancer reindex --model M` changes it"
+        if role is Role.STORE and append_only_file.DAMAGED in log_tail:
+            ended += f": its append-only file is damaged; to cut it off at the damage: {typed('repair', self._folder)}"
         return ended
-    return f"{ended}: start with the model that the store serves; then `remembrancer reindex --model M` changes it"

@@ -40,7 +40,8 @@ def next_encoder(folder: DataFolder, store_url: str, model: str) -> Iterator[str
         # The encoder that serves is to have its share.
         "THREADS": os.environ.get("REMEMBRANCER_THREADS") or str(max(1, (os.cpu_count() or 1) // 2)),
     }
-    environment = module_environment({f"REMEMBRANCER_{name}": value for name, value in own.items()})
+    settings = {f"REMEMBRANCER_{name}": value for name, value in own.items()}
+    environment = module_environment({**folder.cache_environment(), **settings})
     log = folder.log("encoder-next")
     process = spawn(Command(module_command(MODULES[Role.ENCODER]), environment), log)
     try:

@@ -24,13 +24,15 @@ from remembrancer.cli.down import down
 from remembrancer.cli.hints import program, typed
 from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.identity import ProcessIdentity
-from remembrancer.cli.local.settings_check import variables
+from remembrancer.cli.local.plan import make_plan
+from remembrancer.cli.local.settings_check import classes, variables
 from remembrancer.cli.local.state import Phase, RoleState, State, write_state
-from remembrancer.cli.main import build_app
+from remembrancer.cli.main import build_app, main
 from remembrancer.cli.memories import look
 from remembrancer.cli.status import status
-from remembrancer.cli.up import USUAL_PORT, up, usual_port
+from remembrancer.cli.up import USUAL_PORT, stop_on_signals, up, usual_port
 from remembrancer.cli.variables import unread
+from remembrancer.runtime.settings import load
 from remembrancer.v1 import listing_pb2, recall_pb2, record_pb2
 from tests.valkey import until
 
@@ -207,6 +209,82 @@ def test_another_port_than_the_usual_one_is_told_of() -> None:
     console, shown = narrow()
     assert usual_port(console, running(Phase.STOPPED, f"127.0.0.1:{taken}")) == taken
     assert shown.getvalue() == ""
+
+
+def test_t23_another_address_than_the_samples_is_told_with_the_line_that_makes_them_work(
+    folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REMEMBRANCER_TARGET", raising=False)
+    for gateway, told in (("127.0.0.1:54321", True), ("127.0.0.1:7700", False)):
+        write_state(folder, running(Phase.READY, gateway))
+        console, shown = narrow()
+        up(console, folder.root, None, foreground=False)
+        assert (f"\nexport REMEMBRANCER_TARGET={gateway}\n" in shown.getvalue()) == told
+        assert ("samples look for it at 127.0.0.1:7700" in shown.getvalue()) == told
+
+
+def test_t37_a_port_that_needs_a_privilege_is_not_said_to_be_in_use() -> None:
+    look = "from remembrancer.cli.local.ports import is_free, obstacle; import os, socket\n"
+    as_nobody = "os.geteuid() or os.setuid(65534)\n"
+    first = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    if first < 2:
+        pytest.skip("every port may be used by everybody here")
+    ask = f"print(is_free({first - 1}), obstacle({first - 1}))"
+    seen = subprocess.run([sys.executable, "-c", look + as_nobody + ask], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "False needs a privilege that this user does not have"
+
+
+def test_t37_an_ignored_hangup_stays_ignored() -> None:
+    """As under `nohup`; the other signals stop the service."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    try:
+        for hangup, then in ((signal.SIG_IGN, signal.SIG_IGN), (signal.SIG_DFL, signal.default_int_handler)):
+            signal.signal(signal.SIGHUP, hangup)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            stop_on_signals()
+            assert signal.getsignal(signal.SIGHUP) == then
+            assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+            assert signal.getsignal(signal.SIGTERM) == signal.default_int_handler
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without HOME and without an entry in the list of users."""
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "REMEMBRANCER_DATA", "REMEMBRANCER_MODEL_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", Mock(side_effect=KeyError))
+
+
+def test_t37_without_a_home_folder_the_named_data_folder_is_all_it_takes(
+    homeless: None, folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_state(folder, running(Phase.READY))
+    console, shown = narrow()
+    up(console, folder.root, None, foreground=False)
+    assert f"down --data '{folder.root}'" in shown.getvalue()
+    monkeypatch.setenv("XDG_CACHE_HOME", make_plan(folder).prepare.environment["XDG_CACHE_HOME"])
+    (encoder,) = [settings for settings in classes() if settings.__name__ == "EncoderSettings"]
+    assert load(encoder).model_dump()["model_cache"] == folder.root / "cache" / "remembrancer" / "models"
+
+
+def test_t37_without_a_home_folder_what_has_to_be_named_is_one_line(
+    homeless: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in (["status"], ["recent", "project:x"], ["down", "--data", "~nobody-of-this-name/data"]):
+        monkeypatch.setattr("sys.argv", ["remembrancer", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "there is no home folder; name a data folder with --data or REMEMBRANCER_DATA" in line
+    (encoder,) = [settings for settings in classes() if settings.__name__ == "EncoderSettings"]
+    with pytest.raises(SystemExit) as ended:
+        load(encoder)
+    assert ended.value.code == 2
+    assert "REMEMBRANCER_MODEL_CACHE='~/.cache/remembrancer/models': there is no home" in capsys.readouterr().err
 
 
 def test_without_the_service_s_packages_the_command_says_where_they_come_from() -> None:

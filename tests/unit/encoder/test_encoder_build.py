@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remembrancer.runtime.refusal import StartRefused
+from remembrancer.runtime.refusal import BAD_SETTING, StartRefused
 from tests.unit.encoder import tiny_build
+from workers.encoder.build import main as build_main
 from workers.encoder.model import Model
 from workers.encoder.models import KNOWN, resolve
 from workers.encoder.onnx_build import minilm
@@ -102,6 +103,15 @@ def test_an_unknown_model_is_refused_with_what_is_allowed(tmp_path: Path) -> Non
     with pytest.raises(StartRefused) as caught:
         resolve("no-such-model", tmp_path)
     assert all(name in str(caught.value) for name in ("no-such-model", *KNOWN))
+
+
+@pytest.mark.parametrize("model", ["/nowhere", "no-such-model", "."])
+def test_t24_a_wrong_model_is_a_wrong_setting(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder, no known name, a folder without a model: exit code 2 of the build that `up` runs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REMEMBRANCER_MODEL", model)
+    monkeypatch.setattr("sys.argv", ["build"])
+    assert build_main() == BAD_SETTING
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
