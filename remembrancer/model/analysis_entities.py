@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.analysis_terms import LETTER
 from remembrancer.model.analysis_words import NOT_NAMES, OPENERS
 from remembrancer.model.date_patterns import DAY, MONTH, ORDINAL, YEAR
+from remembrancer.model.plain_spelling import plain_spelling
 from remembrancer.model.text import fold
 
 MAX_ENTITIES = 64
@@ -56,7 +56,7 @@ def entity_id(label: str) -> str:
 
 def entities_of(text: str) -> list[store_pb2.Entity]:
     """Return the entities of a text, each once, at most MAX_ENTITIES."""
-    text = unicodedata.normalize("NFKC", text)
+    text = plain_spelling(text)
     found: dict[str, store_pb2.Entity] = {}
     for label in _labels(text):
         if 1 < len(label) <= MAX_LABEL and any(c.isalnum() for c in label):

@@ -2,7 +2,8 @@
 
 Words are stemmed (Snowball): those in Latin script as English, of which stop words are left out, others by their
 script. Punctuation is stripped at the edges of a word only; a
-word with punctuation inside, such as `CVE-2024-3094` or `my_repo`, gives its parts and is kept whole as well. Scripts
+word with punctuation inside, such as `CVE-2024-3094` or `my_repo`, is kept whole and gives its parts as well, except
+single letters. Vowel points, stress marks and invisible characters inside words do not count. Scripts
 written without spaces between words, and Korean, give characters and pairs of characters, so that any part of a text
 is found from one character on. Emoji are terms.
 """
@@ -10,13 +11,13 @@ is found from one character on. Emoji are terms.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 
 import Stemmer
 
 from remembrancer.model.analysis_words import STOP_WORDS
+from remembrancer.model.plain_spelling import plain_spelling
 
 UNSPACED = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -28,7 +29,20 @@ UNSPACED = (
 )
 """Character ranges of scripts that are indexed by character, as the inside of a regular expression's brackets."""
 
-LETTER = rf"(?:(?![{UNSPACED}])[^\W_]|[\u0300-\u036f\u0900-\u0dff])"
+MARKS = (
+    "\u07a6-\u07b0\u07eb-\u07f3\u07fd\u0816-\u082d\u0859-\u085b"  # Thaana, N'Ko, Samaritan, Mandaic
+    "\u0900-\u0963\u0966-\u0dff"  # scripts of India, their full stops apart
+    "\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e\u0f3f\u0f71-\u0f84\u0f86-\u0fbc\u0fc6"  # Tibetan
+    "\u1712-\u1734\u1752-\u1773\u1885-\u18a9\u1920-\u193b\u1a17-\u1a1b\u1a55-\u1a7f\u1b00-\u1b44\u1b6b-\u1b73"
+    "\u1b80-\u1bad\u1be6-\u1bf3\u1c24-\u1c37\u1cd0-\u1cd2\u1cd4-\u1cf9"  # of the Philippines, Indonesia, the Himalaya
+    "\u2cef-\u2cf1\u2d7f\u302a-\u302f\ua66f-\ua672\ua674-\ua67d\ua69e\ua69f\ua6f0\ua6f1"
+    "\ua802-\ua827\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5\uaa29-\uaa4d"
+    "\uaa7b-\uaa7d\uaab0-\uaac1\uaaeb-\uaaef\uaaf5\uaaf6\uabe3-\uabea\uabec\uabed"
+)
+"""Ranges of combining marks that plain spelling keeps, such as vowel signs, as the inside of a regular expression's
+brackets."""
+
+LETTER = rf"(?:(?![{UNSPACED}])[^\W_]|[{MARKS}])"
 """A letter, digit or combining mark of a script with spaces between its words."""
 
 INNER = r"(?:://|_+|[-.:/@+#&'])"
@@ -58,8 +72,8 @@ MAX_TERM = 128
 
 
 def normalise(text: str) -> str:
-    """Return the text NFKC-normalised and case-folded, with one kind of apostrophe."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_APOSTROPHES)
+    """Return the text in plain spelling and case-folded, with one kind of apostrophe."""
+    return plain_spelling(plain_spelling(text).casefold()).translate(_APOSTROPHES)
 
 
 def terms_of(text: str) -> list[str]:
@@ -87,7 +101,8 @@ def _word(word: str, english: Stemmer.Stemmer) -> Iterator[str]:
     if len(parts) > 1:
         yield word
     for part in parts:
-        if part not in STOP_WORDS:
+        left_over = len(parts) > 1 and len(part) == 1 and part.isalpha()
+        if part not in STOP_WORDS and not left_over:
             yield _stem(part, english)
 
 

@@ -157,3 +157,23 @@ def test_the_merged_recall_says_so_too(client: Client, everything: common_pb2.Sc
     assert common_pb2.WARNING_CODE_UNREADABLE_TEXT in {warning.code for warning in answer.warnings}
     assert answer.degraded_advisory == ""
     assert answer.messages[0].content == SCRIPTS["russian"].facts[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "plain", "unrelated"),
+    [
+        ("הַשָּׁלוֹם בָּא", "השלום", "מַחְשֵׁב לָבָן"),
+        ("هٰذَا كِتَابٌ", "كتاب", "سَيَّارَةٌ بَيْضَاءُ"),
+        ("Хороший Пере\u00adвод книги", "перевод", "за\u0301мок на горе"),
+        ("Η κα\ufeffλημέρα μας", "καλημέρα", "το καρά\u00adβι"),
+    ],
+)
+def test_t30_a_word_is_found_by_its_plain_spelling(
+    client: Client, scope: str, written: str, plain: str, unrelated: str
+) -> None:
+    org = tenant(scope)
+    client.remember([memory("fact", text) for text in (written, unrelated)], scope=org)
+    answer = client.recall(plain, scope=org)
+    by_text = {hit.content: hit.relevance for hit in hits(answer)}
+    assert by_text.get(written, 0.0) >= RELEVANCE_FLOOR
+    assert by_text.get(unrelated, 0.0) < 0.1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+import unicodedata
 from datetime import datetime
 from itertools import product
 
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.model.analysis import analyse, date_terms
+from remembrancer.model.analysis_terms import UNSPACED
 from remembrancer.model.text import fold
 
 
@@ -175,3 +178,48 @@ def test_the_longest_text_is_analysed_in_no_time_whatever_it_repeats(text: str) 
     began = time.process_time()
     analyse(text)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("שָׁלוֹם", "שלום"),
+        ("צה״ל", 'צה"ל'),
+        ("كِتَابٌ", "كتاب"),
+        ("كتـــاب", "كتاب"),
+        ("Пере\u00adвод", "перевод"),
+        ("Пере\u2060вод", "перевод"),
+        ("за\u0301мок", "замок"),
+        ("й\ufeffог", "йог"),
+        ("и\u200d\u0306ог", "йог"),
+        ("κα\ufeffλημέρα", "καλημέρα"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("می\u202bخواهم", "میخواهم"),
+        ("İstanbul", "istanbul"),
+    ],
+)
+def test_t30_marks_and_invisible_characters_inside_words_do_not_count(written: str, plain: str) -> None:
+    assert terms(written) == terms(plain)
+    assert all(len(term) > 1 for term in terms(written))
+
+
+def test_t30_marks_that_make_letters_count() -> None:
+    assert terms("résumé") != terms("resume")
+    assert terms("йод") != terms("иод")
+    assert terms("কা") != terms("কি")
+
+
+def test_t30_no_mark_breaks_a_word_of_a_spaced_script() -> None:
+    marks = (c for c in map(chr, range(0x300, 0xFE30)) if unicodedata.category(c) in ("Mn", "Mc"))
+    broken = [hex(ord(c)) for c in marks if not re.match(f"[{UNSPACED}]", c) and len(terms(f"ба{c}нк")) > 1]
+    assert broken == []
+
+
+@pytest.mark.parametrize("text", ["U.S.A.", "x-y", "l.m@n"])
+def test_t30_single_letters_are_not_left_over(text: str) -> None:
+    assert all(len(term) > 1 for term in terms(text))
+    assert terms("vitamin c") == ["vitamin", "c"]
+
+
+def test_t30_a_name_with_an_invisible_character_is_the_same_entity() -> None:
+    assert ids("Он живёт в городе Мос\u00adква") == ids("Он живёт в городе Москва") != set()
