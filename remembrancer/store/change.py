@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import msgpack
 
+from remembrancer.store import decode
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.tally import counted_as
 
 FEED_KEEP: Final = 100_000
 """Feed entries kept per partition, roughly; a worker further behind loads the partition anew."""
@@ -68,7 +71,7 @@ class Change:
     _names: dict[str, int] = field(default_factory=dict)
     _allocated: int = 0
 
-    def require_same(self, label: str, key: str, name: str, expected: bytes | None) -> None:
+    def require_same(self, label: str, key: str, name: str | bytes, expected: bytes | None) -> None:
         """Require that a hash field still has the value that was read (None = absent)."""
         self._condition(label, "same", key, name, False if expected is None else expected)
 
@@ -94,8 +97,10 @@ class Change:
         return Allocated(self._allocated)
 
     def write(self, command: str, key: str, *arguments: Argument) -> None:
-        """Add one write command on one key."""
+        """Add one write command on one key; where it writes records, what is kept about them is written with it."""
         self._writes.append([command, self._position(key), *(_packed(a) for a in arguments)])
+        if key == self.keys.records:
+            self._keep_track(command, arguments)
 
     def announce(self, op: FeedOp, n: int | Allocated) -> None:
         """Add a feed entry: readers fetch the record's current state."""
@@ -126,12 +131,32 @@ class Change:
             }
         return list(self._names), packed(plan)
 
+    def _keep_track(self, command: str, arguments: Sequence[Argument]) -> None:
+        """Keep the sets of `live` in step with the records."""
+        if command == "HSET":
+            n, raw = arguments
+            self.write("ZADD", self.keys.live, numbered(n), n)
+            self.write("ZADD", self.keys.tally, int(counted_as(raw if isinstance(raw, bytes) else None)), n)
+            return
+        for key in (self.keys.live, self.keys.tally):
+            if command == "HDEL":
+                self.write("ZREM", key, *arguments)
+            else:
+                self.write("UNLINK", key)
+
     def _condition(self, label: str, kind: str, key: str, *rest: str | bytes | int | bool) -> None:
         self._conditions.append([kind, self._position(key), *rest])
         self._labels.append(label)
 
     def _position(self, key: str) -> int:
         return self._names.setdefault(key, len(self._names) + 1)
+
+
+def numbered(name: Argument) -> Argument:
+    """Return the score of a record in `live`: its N, 0 for a name that is none."""
+    if isinstance(name, str | bytes):
+        return decode.number(name.encode() if isinstance(name, str) else name) or 0
+    return name
 
 
 def packed(value: Any) -> bytes:

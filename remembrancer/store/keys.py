@@ -84,6 +84,16 @@ class PartitionKeys:
         """Hash: N -> internal.v1.Record."""
         return self._key("rec")
 
+    @property
+    def live(self) -> str:
+        """Sorted set: N of every record, by N; what is no N has the score 0. `Change` keeps it."""
+        return self._key("live")
+
+    @property
+    def tally(self) -> str:
+        """Sorted set: N of every record, by what it counts as; see `tally`. `Change` keeps it."""
+        return self._key("tally")
+
     def vectors(self, model_id: str) -> str:
         """Hash: N -> float16 little-endian vectors, windows x dimension."""
         return self._key("vec", model_id)

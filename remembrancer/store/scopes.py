@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from remembrancer.model.scope import look_alike
 from remembrancer.store.failures import store_failures
-from remembrancer.store.keys import LOOK_ALIKES, SCOPES, UNEMBEDDED, digest
+from remembrancer.store.keys import LOOK_ALIKES, SCOPES, UNEMBEDDED, PartitionKeys, digest
 
 
 class ScopeRegistry:
@@ -29,6 +30,18 @@ class ScopeRegistry:
         with store_failures():
             found = await self._redis.hgetall(SCOPES)
         return {_text(partition): _text(scope) for partition, scope in found.items()}
+
+    async def sizes(self, partitions: Sequence[str]) -> list[int]:
+        """Return how many records each partition has; 0 where what stands there holds none."""
+        with store_failures():
+            pipe = self._redis.pipeline(transaction=False)
+            for partition in partitions:
+                pipe.hlen(PartitionKeys(partition).records)
+            found = await pipe.execute(raise_on_error=False)
+            for each in found:
+                if isinstance(each, Exception) and not str(each).startswith("WRONGTYPE"):
+                    raise each
+        return [each if isinstance(each, int) else 0 for each in found]
 
     async def alike(self, scope: str) -> list[str]:
         """Return other registered scopes that differ only by case or by `-` and `_`."""

@@ -244,7 +244,7 @@ class ListScopesResponse(_message.Message):
     """"" = there is no further page."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedCompositeFieldContainer[Global___ScopeSummary]:
-        """Ascending by path."""
+        """Ascending by path. May be fewer than asked for, or none, where many scopes are empty."""
 
     def __init__(
         self,

@@ -142,6 +142,7 @@ def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grp
         searcher=Searcher(
             store, encoder, tiers, PartitionGate(settings.partition_searches, settings.partition_waiting)
         ),
+        list_gate=PartitionGate(settings.partition_searches, settings.partition_waiting),
         write_gate=PartitionGate(settings.partition_writes, settings.partition_waiting),
         answerer=Answerer(probable_answer_coefficients.load(), enabled=settings.probable_answer),
         tokens=TokenCounter(),

@@ -33,7 +33,7 @@ class GatewaySettings(ProcessSettings):
         default=16,
         ge=1,
         le=100000,
-        description="1..100000 searches of one scope at once, so that others get their turn",
+        description="1..100000 searches, and as many lists, of one scope at once, so that others get their turn",
     )
     partition_writes: int = Field(
         default=16,
@@ -42,7 +42,10 @@ class GatewaySettings(ProcessSettings):
         description="1..100000 writes into one scope at once, so that others get their turn",
     )
     partition_waiting: int = Field(
-        default=96, ge=0, le=100000, description="0..100000 searches, and as many writes, of one scope that may wait"
+        default=96,
+        ge=0,
+        le=100000,
+        description="0..100000 searches, as many writes, and as many lists, of one scope that may wait",
     )
     probable_answer: bool = Field(
         default=True, description="true or false: whether recalls name a probable answer unless told not to"

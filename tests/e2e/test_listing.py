@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from remembrancer.client import Client, InvalidArgument, memory, procedure, selection, turn
+from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.clock import from_ms
+from remembrancer.store.keys import SCOPES, PartitionKeys, partition_of
 from remembrancer.v1 import common_pb2, record_pb2
-from tests.service import OpenSession
+from tests.service import OpenSession, Store
 
 
 def pages(client: Client, scope: str, size: int, **more: object) -> Iterator[list[record_pb2.MemoryRecord]]:
@@ -73,6 +77,108 @@ def test_long_texts_are_previews_and_a_page_stays_below_a_mebibyte(client: Clien
     assert shown.content == "語" * 500
     assert shown.content_truncated
     assert shown.content_length == 600
+
+
+def put(stored: Store, scope: str, records: dict[int, store_pb2.Record], last: int) -> PartitionKeys:
+    """Put records into the store as an earlier version left them."""
+    keys = PartitionKeys(partition_of(scope))
+    with stored.pipeline() as pipe:
+        pipe.hset(SCOPES, keys.partition, scope)
+        pipe.hset(keys.meta, mapping={"n": last, "f": 1, "head": "1-1"})
+        pipe.xadd(keys.feed, {"op": "r", "n": 1}, id="1-1")
+        for n, record in records.items():
+            pipe.hset(keys.records, str(n), record.SerializeToString())
+        pipe.execute()
+    return keys
+
+
+def scripts(stored: Store) -> int:
+    return int(stored.info("commandstats")["cmdstat_evalsha"]["calls"])
+
+
+def sizes(stored: Store) -> int:
+    return int(stored.info("commandstats").get("cmdstat_hlen", {"calls": 0})["calls"])
+
+
+def sent(stored: Store) -> int:
+    return int(stored.info("stats")["total_net_output_bytes"])
+
+
+def observation(content: str, **more: Any) -> store_pb2.Record:
+    at = from_ms(1_700_000_000_000)
+    kind = store_pb2.RECORD_KIND_OBSERVATION
+    type_, status = common_pb2.MEMORY_TYPE_FACT, common_pb2.MEMORY_STATUS_ACTIVE
+    return store_pb2.Record(
+        kind=kind, content=content, type=type_, status=status, occurred_at=at, recorded_at=at, **more
+    )
+
+
+def test_t25_a_page_stays_below_a_mebibyte_whatever_its_records_hold(stored: Store, client: Client, scope: str) -> None:
+    axes = common_pb2.Axes(**dict.fromkeys(("user_id", "conversation_id", "project_id"), "語" * 256))
+    put(stored, scope, {n: observation("語" * 16_000, axes=axes) for n in range(1, 401)}, 400)
+    every = selection(any_axis=["user_id", "conversation_id", "project_id"])
+    seen: list[str] = []
+    token = ""
+    while not seen or token:
+        page = client.list_memories(scope=scope, selection=every, page_size=500, page_token=token)
+        assert page.memories
+        assert page.ByteSize() <= 1 << 20
+        seen += [shown.memory_id for shown in page.memories]
+        token = page.next_page_token
+    assert seen == [f"sch_{n}" for n in range(400, 0, -1)]
+
+
+def test_t36_what_was_forgotten_costs_nobody_time(stored: Store, client: Client, scope: str) -> None:
+    """A scope with three records and the last number 10^7."""
+    ns = (5, 5_000_000, 9_999_999)
+    put(stored, scope, {n: observation(f"Memory {n}.") for n in ns}, 10**7)
+    before = scripts(stored)
+    assert [shown.content for shown in client.list_memories(scope=scope).memories] == [
+        f"Memory {n}." for n in reversed(ns)
+    ]
+    answer = client.get_scope(scope=scope)
+    assert (answer.active[0].count, answer.last_number) == (3, 10**7)
+    exported = [record.memory.content for part in client.export_scope(scope=scope) for record in part.batch.records]
+    assert exported == [f"Memory {n}." for n in ns]
+    assert client.forget(scope=scope, selection=selection(types=["fact"])).forgotten == 3
+    assert scripts(stored) - before < 200
+
+
+def test_t36_a_scope_behind_many_empty_ones_is_listed(stored: Store, client: Client, scope: str) -> None:
+    prefix = f"{scope}/"
+    empty = {partition_of(f"{prefix}{i:04}"): f"{prefix}{i:04}" for i in range(8000)}
+    stored.hset(SCOPES, mapping=empty)
+    try:
+        client.remember([memory("fact", "Alive.")], scope=f"{prefix}z")
+        page = client.list_scopes(prefix=prefix)
+        assert [(found.path, found.records) for found in page.scopes] == [(f"{prefix}z", 1)]
+        assert not page.next_page_token
+    finally:
+        stored.hdel(SCOPES, *empty)
+
+
+def test_t15_a_page_of_scopes_asks_for_no_more_than_it_shows(stored: Store, client: Client, scope: str) -> None:
+    prefix = f"{scope}/"
+    for i in range(30):
+        put(stored, f"{prefix}{i:02}", {1: observation("One.")}, 1)
+    before = sizes(stored)
+    assert len(client.list_scopes(prefix=prefix, page_size=3).scopes) == 3
+    assert sizes(stored) - before <= 3 + 1 + 5  # others look at the store, too
+    shown: list[str] = []
+    token = ""
+    while not shown or token:
+        page = client.list_scopes(prefix=prefix, page_size=7, page_token=token)
+        shown += [found.path for found in page.scopes]
+        token = page.next_page_token
+    assert shown == [f"{prefix}{i:02}" for i in range(30)]
+
+
+def test_t15_counting_a_scope_reads_none_of_its_records(stored: Store, client: Client, scope: str) -> None:
+    put(stored, scope, {n: observation(f"Memory {n}.") for n in range(1, 3001)}, 3000)
+    assert client.get_scope(scope=scope).active[0].count == 3000
+    before = sent(stored)
+    assert client.get_scope(scope=scope).active[0].count == 3000
+    assert sent(stored) - before < 50_000
 
 
 def test_tokens_and_sizes_that_are_none_are_refused(client: Client, scope: str) -> None:

@@ -10,6 +10,7 @@ from remembrancer.model.scope import parse_scope
 from remembrancer.model.selection import Selection
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, digest
+from remembrancer.store.live import newest_below
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.memories.selecting import check_selection
@@ -22,10 +23,10 @@ from services.gateway.shared.parts import Parts
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 500
 CHUNK: Final = 100
-"""Sequence numbers looked up at a time."""
+"""Records looked up at a time."""
 
 LOOKED_AT: Final = 20_000
-"""Sequence numbers looked up for one page at most, so that a rare selection costs no single call too much."""
+"""Records looked up for one page at most, so that a rare selection costs no single call too much."""
 
 
 async def list_memories(
@@ -37,13 +38,24 @@ async def list_memories(
     selection = check_selection(request.selection, scope, parts.operating_context.projects)
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
     keys = PartitionKeys.of(scope.path)
+    below = position_of(request.page_token, _description(request))
+    upper = int(below) if below.isascii() and below.isdigit() else None
+    async with parts.list_gate.passed(keys.partition):
+        return await _page(parts, request, keys, selection, size, upper)
+
+
+async def _page(
+    parts: Parts,
+    request: listing_pb2.ListMemoriesRequest,
+    keys: PartitionKeys,
+    selection: Selection,
+    size: int,
+    upper: int | None,
+) -> listing_pb2.ListMemoriesResponse:
     this_list = _description(request)
-    below = position_of(request.page_token, this_list)
-    upper = int(below) - 1 if below.isascii() and below.isdigit() else await _last_number(parts, keys)
     response, used = listing_pb2.ListMemoriesResponse(), 0
-    lowest = max(0, upper - LOOKED_AT)
-    while upper > lowest:
-        ns = range(upper, max(lowest, upper - CHUNK), -1)
+    for _ in range(0, LOOKED_AT, CHUNK):
+        ns = await newest_below(parts.store, keys, upper, CHUNK)
         for n, record, count, waiting in await _chunk(parts, keys, ns):
             if not _listed(request, selection, record):
                 continue
@@ -53,14 +65,11 @@ async def list_memories(
                 response.next_page_token = page_token(this_list, str(n + 1))
                 return response
             response.memories.append(shown)
-        upper = ns[-1] - 1
-    if upper > 0:
-        response.next_page_token = page_token(this_list, str(upper + 1))
+        if len(ns) < CHUNK:
+            return response
+        upper = ns[-1]
+    response.next_page_token = page_token(this_list, str(upper))
     return response
-
-
-async def _last_number(parts: Parts, keys: PartitionKeys) -> int:
-    return int(await parts.store.read_one(("HGET", keys.meta, "n")) or 0)
 
 
 async def _chunk(parts: Parts, keys: PartitionKeys, ns: Sequence[int]) -> list[tuple[int, store_pb2.Record, int, bool]]:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
 from typing import Final
 
-from redis.exceptions import ResponseError
-
-from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.scope import SCOPE_LENGTH, parse_scope
 from remembrancer.model.text import bounded
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys, digest
-from remembrancer.store.partition import fields_at
+from remembrancer.store.live import tally
+from remembrancer.store.tally import Counted
 from remembrancer.v1 import common_pb2, listing_pb2
 from services.gateway.memories.list_memories import PAGE_DEFAULT, PAGE_MAX
 from services.gateway.requests.calls import Call
 from services.gateway.requests.limits import whole_number
 from services.gateway.requests.paging import page_token, position_of
-from services.gateway.shared.memory_record import KINDS
 from services.gateway.shared.parts import Parts
 
-CHUNK: Final = 500
+CHUNK: Final = 200
+"""Scopes asked for their size at a time."""
+
+ALL_SCOPES: Final = ""
+"""What the lists of scopes pass the gate as, together; no partition has this name."""
+
+LOOKED_AT: Final = 10_000
+"""Scopes asked for one page at most; where so many are empty, a page has less than it could."""
+
+ACTIVE: Final = {
+    common_pb2.MEMORY_KIND_OBSERVATION: Counted.OBSERVATION,
+    common_pb2.MEMORY_KIND_TURN: Counted.TURN,
+    common_pb2.MEMORY_KIND_EPISODE: Counted.EPISODE,
+}
 
 
 async def get_scope(parts: Parts, request: listing_pb2.GetScopeRequest, call: Call) -> listing_pb2.GetScopeResponse:
@@ -32,40 +40,21 @@ async def get_scope(parts: Parts, request: listing_pb2.GetScopeRequest, call: Ca
     keys = PartitionKeys.of(scope.path)
     model_id = await parts.models.current()
     hashes = [keys.records, keys.learned, *([keys.vectors(model_id)] if model_id else [])]
-    n, waiting = (await parts.store.read(("HGET", keys.meta, "n"), ("SCARD", keys.unembedded))).answers
-    last = int(n or 0)
-    tally: Counter[str] = Counter()
-    active: Counter[int] = Counter()
-    for lowest in range(1, last + 1, CHUNK):
-        ns = range(lowest, min(lowest + CHUNK, last + 1))
-        raws = await parts.store.read_one(fields_at(keys.records, ns))
-        for record in decode.records(ns, raws).values():
-            _count(record, active, tally)
+    async with parts.list_gate.passed(keys.partition):
+        n, waiting = (await parts.store.read(("HGET", keys.meta, "n"), ("SCARD", keys.unembedded))).answers
+        last, counts = decode.last_number(n), await tally(parts.store, keys)
+        size = await parts.store.size(hashes)
     return listing_pb2.GetScopeResponse(
         path=scope.path,
         scope_known=last > 0,
-        active=[
-            listing_pb2.KindCount(kind=common_pb2.MemoryKind.ValueType(kind), count=count)
-            for kind, count in sorted(active.items())
-        ],
-        stale=tally["stale"],
-        suppressed=tally["suppressed"],
-        procedures=tally["procedures"],
+        active=[listing_pb2.KindCount(kind=kind, count=counts[as_]) for kind, as_ in ACTIVE.items() if counts[as_]],
+        stale=counts[Counted.STALE],
+        suppressed=counts[Counted.SUPPRESSED],
+        procedures=counts[Counted.PROCEDURE],
         unembedded=waiting,
-        stored_bytes=await parts.store.size(hashes),
+        stored_bytes=size,
         last_number=last,
     )
-
-
-def _count(record: store_pb2.Record, active: Counter[int], tally: Counter[str]) -> None:
-    if record.kind == store_pb2.RECORD_KIND_PROCEDURE:
-        tally["procedures"] += 1
-    elif record.suppressed:
-        tally["suppressed"] += 1
-    elif record.status == common_pb2.MEMORY_STATUS_STALE:
-        tally["stale"] += 1
-    else:
-        active[KINDS[record.kind]] += 1
 
 
 async def list_scopes(
@@ -77,19 +66,25 @@ async def list_scopes(
     size = whole_number("page_size", request.page_size or None, PAGE_DEFAULT, 1, PAGE_MAX)
     this_list = digest("scopes", request.prefix)
     after = position_of(request.page_token, this_list)
+    async with parts.list_gate.passed(ALL_SCOPES):
+        return await _page(parts, request.prefix, after, size, this_list)
+
+
+async def _page(parts: Parts, prefix: str, after: str, size: int, this_list: str) -> listing_pb2.ListScopesResponse:
     registered = await parts.scopes.all()
-    ahead = [(path, p) for p, path in registered.items() if path > after and path.startswith(request.prefix)]
-    heapq.heapify(ahead)
-    response = listing_pb2.ListScopesResponse()
-    while ahead:
-        path, partition = heapq.heappop(ahead)
-        try:
-            records = await parts.store.read_one(("HLEN", PartitionKeys(partition).records))
-        except ResponseError:
-            continue  # What stands there is not of the kind that holds records.
-        if records and len(response.scopes) == size:
-            response.next_page_token = page_token(this_list, response.scopes[-1].path)
-            break
-        if records:
-            response.scopes.add(path=path, records=records)
+    ahead = sorted((path, p) for p, path in registered.items() if path > after and path.startswith(prefix))
+    response, looked = listing_pb2.ListScopesResponse(), 0
+    while looked < min(len(ahead), LOOKED_AT):
+        # As many as the page lacks; many more where most are empty.
+        upto = looked + min(CHUNK, max(size + 1 - len(response.scopes), looked))
+        some = ahead[looked:upto]
+        for (path, _), records in zip(some, await parts.scopes.sizes([p for _, p in some]), strict=True):
+            if records and len(response.scopes) == size:
+                response.next_page_token = page_token(this_list, response.scopes[-1].path)
+                return response
+            if records:
+                response.scopes.add(path=path, records=records)
+        looked += len(some)
+    if looked < len(ahead):
+        response.next_page_token = page_token(this_list, ahead[looked - 1][0])
     return response

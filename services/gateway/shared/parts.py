@@ -37,6 +37,7 @@ class Parts:
     searcher: Searcher
     answerer: Answerer
     write_gate: PartitionGate
+    list_gate: PartitionGate
     tokens: TokenCounter
     operating_context: OperatingContext
     retention: Retention

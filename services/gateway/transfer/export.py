@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import ScopeKey, parse_scope
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.live import oldest_after
 from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway.requests.calls import Call
@@ -16,7 +17,7 @@ from services.gateway.shared.parts import Parts
 from services.gateway.transfer.records import FORMAT, outgoing
 
 CHUNK: Final = 50
-"""Sequence numbers read at a time."""
+"""Records read at a time."""
 
 BATCH_RECORDS: Final = 100
 BATCH_BYTES: Final = 1 << 20
@@ -33,15 +34,16 @@ async def export(
     keys = PartitionKeys.of(scope.path)
     model_id = await parts.models.current()
     n, count = (await parts.store.read(("HGET", keys.meta, "n"), ("HLEN", keys.records))).answers
-    last = int(n or 0)
+    last = decode.last_number(n)
     yield transfer_pb2.ExportResponse(
         header=transfer_pb2.TransferHeader(
             format=FORMAT, scope=scope.path, last_number=last, model_id=model_id, records=count
         )
     )
     batch, size = transfer_pb2.TransferBatch(), 0
-    for start in range(request.after + 1, last + 1, CHUNK):
-        ns = range(start, min(start + CHUNK, last + 1))
+    after = request.after
+    while ns := await oldest_after(parts.store, keys, after, CHUNK, last):
+        after = ns[-1]
         for n, record in await _records(parts, keys, ns, model_id, scope.path):
             size += record.ByteSize()
             if batch.records and (size > BATCH_BYTES or len(batch.records) == BATCH_RECORDS):
@@ -62,7 +64,7 @@ def whole_scope(scope: common_pb2.Scope) -> ScopeKey:
 
 
 async def _records(
-    parts: Parts, keys: PartitionKeys, ns: range, model_id: str, scope: str
+    parts: Parts, keys: PartitionKeys, ns: Sequence[int], model_id: str, scope: str
 ) -> list[tuple[int, transfer_pb2.TransferRecord]]:
     snapshot = await parts.store.read(
         *(fields_at(key, ns) for key in (keys.records, keys.vectors(model_id), keys.learned, keys.counts)),

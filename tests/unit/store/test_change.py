@@ -26,19 +26,19 @@ def plan(change: Change) -> tuple[list[str], Any]:
 def test_every_key_is_named_once_and_all_are_of_one_partition() -> None:
     change = Change(KEYS, Replay(KEYS.replay("c", "R", "1"), b"body", b"answer", 5))
     for _ in range(2):
-        change.require_present("x", KEYS.records, "1")
-        change.write("HSET", KEYS.records, "1", b"r")
+        change.require_present("x", KEYS.learned, "1")
+        change.write("HSET", KEYS.learned, "1", b"r")
         change.write("SADD", KEYS.used_procedures("l"), 1)
     keys, packed = plan(change)
-    assert len(keys) == len(set(keys)) == 5  # records, used, meta, feed, request
+    assert len(keys) == len(set(keys)) == 5  # learned, used, meta, feed, request
     assert all(f"{{{KEYS.partition}}}" in key for key in keys)
-    assert [keys[write[1] - 1] for write in packed[b"writes"]] == [KEYS.records, KEYS.used_procedures("l")] * 2
+    assert [keys[write[1] - 1] for write in packed[b"writes"]] == [KEYS.learned, KEYS.used_procedures("l")] * 2
 
 
 def test_what_is_not_known_yet_is_packed_as_what_it_will_be() -> None:
     change = Change(KEYS)
     first, second = change.allocate(), change.allocate()
-    change.write("HSET", KEYS.records, second, StoreTime())
+    change.write("HSET", KEYS.learned, second, StoreTime())
     change.write("HSET", KEYS.duplicates, "d", Numbers("4", (first, second)))
     change.announce(FeedOp.RECORD, first)
     change.announce(FeedOp.LEARNED, 7)

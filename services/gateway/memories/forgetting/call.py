@@ -17,6 +17,7 @@ from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.live import oldest_after
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.v1 import common_pb2, correction_pb2
 from services.gateway.memories.forgetting.erasure import bounds_of, erase_copies, erase_records, progress
@@ -146,8 +147,8 @@ async def _suppress(
     """Hide record by record in chunks; return how many were hidden."""
     hidden, done, last = 0, target.done, False
     while not last:
-        upto = min(target.last, done + CHUNK)
-        last, ns = upto >= target.last, range(done + 1, upto + 1)
+        ns = await oldest_after(parts.store, keys, done, CHUNK, target.last)
+        last = len(ns) < CHUNK
         async for _ in tries(ATTEMPTS):
             change, count = Change(keys), 0
             raws = await parts.store.read_one(fields_at(keys.records, ns))
@@ -164,7 +165,7 @@ async def _suppress(
                 break
         else:
             raise Conflict("the memories were changed too often meanwhile; try again")
-        hidden, done = hidden + count, upto
+        hidden, done = hidden + count, ns[-1] if ns else done
     return hidden
 
 

@@ -15,6 +15,7 @@ from remembrancer.store.partition import PartitionStore
 HASH: Final = b"hash"
 LIST: Final = b"list"
 SET: Final = b"set"
+SORTED_SET: Final = b"zset"
 STREAM: Final = b"stream"
 
 
@@ -39,7 +40,8 @@ async def drop_unless_hash(store: PartitionStore, keys: PartitionKeys, key: str)
 def derived_types(keys: PartitionKeys, models: Collection[str]) -> dict[str, bytes]:
     """Return the type of every key that holds what is derived from a partition's records, by its name."""
     hashes = (keys.learned, keys.counts, keys.duplicates, keys.speakers, keys.episodes, *map(keys.vectors, models))
-    return {**dict.fromkeys(hashes, HASH), keys.unembedded: SET, keys.behind: SET}
+    sorted_sets = dict.fromkeys((keys.live, keys.tally), SORTED_SET)
+    return {**dict.fromkeys(hashes, HASH), keys.unembedded: SET, keys.behind: SET, **sorted_sets}
 
 
 def session_types(keys: PartitionKeys, ledgers: Collection[str]) -> dict[str, bytes]:

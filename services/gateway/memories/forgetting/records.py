@@ -14,6 +14,7 @@ from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.live import oldest_after
 from remembrancer.store.partition import fields_at
 from remembrancer.store.vector_sets import read_sets
 from services.gateway.memories.forgetting.mistyped import (
@@ -28,7 +29,7 @@ from services.gateway.shared.equal_texts import delist
 from services.gateway.shared.parts import Parts
 
 CHUNK: Final = 100
-"""Sequence numbers in one change."""
+"""Records in one change."""
 
 
 async def next_chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasure) -> Change:
@@ -44,8 +45,8 @@ async def next_chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasu
     if await drop_mistyped(parts.store, change, types):
         _have_loaded_anew(change, erasure)
         return change
-    upto = min(erasure.last, erasure.done + CHUNK)
-    ns = range(erasure.done + 1, upto + 1)
+    ns = await oldest_after(parts.store, keys, erasure.done, CHUNK, erasure.last)
+    upto = ns[-1] if len(ns) == CHUNK else erasure.last
     raws = await parts.store.read_one(fields_at(keys.records, ns))
     # What cannot be read any more belongs to a whole scope, and to no selection.
     present = {n: decode.record(raw) or store_pb2.Record() for n, raw in zip(ns, raws, strict=True) if raw is not None}
