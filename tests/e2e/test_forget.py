@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 import uuid
@@ -60,9 +61,11 @@ def holding(stored: Store, mark: str) -> list[bytes]:
 
 
 def append_only(service: LocalService, mark: str) -> bool:
-    files = [path for path in Path(service.folder.store).rglob("*") if path.is_file()]
-    assert files
-    return any(mark.lower().encode() in path.read_bytes().lower() for path in files)
+    while True:
+        files = [path for path in Path(service.folder.store).rglob("*") if path.is_file()]
+        assert files
+        with contextlib.suppress(FileNotFoundError):  # A rewrite has put others in the place of these.
+            return any(mark.lower().encode() in path.read_bytes().lower() for path in files)
 
 
 def rewrite(stored: Store) -> None:
