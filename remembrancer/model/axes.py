@@ -14,11 +14,7 @@ DEFAULT_AGENT: Final = "default-agent"
 AxisName: TypeAlias = Literal["agent_id", "user_id", "conversation_id", "project_id", "channel", "source_id"]
 NAMES: Final[tuple[AxisName, ...]] = ("agent_id", "user_id", "conversation_id", "project_id", "channel", "source_id")
 
-_INHERITED_BY_READS: Final[dict[AxisName, int]] = {
-    "agent_id": common_pb2.AXIS_AGENT_ID,
-    "user_id": common_pb2.AXIS_USER_ID,
-    "project_id": common_pb2.AXIS_PROJECT_ID,
-}
+_INHERITED_BY_READS: Final[tuple[AxisName, ...]] = ("agent_id", "user_id", "project_id")
 
 
 def check_axes(axes: common_pb2.Axes, scope: ScopeKey | None = None, field: str = "axes") -> common_pb2.Axes:
@@ -55,15 +51,32 @@ def for_write(*layers: common_pb2.Axes) -> common_pb2.Axes:
     return axes
 
 
+def axis_of(name: AxisName) -> common_pb2.Axis.ValueType:
+    """Return the enum value of an axis."""
+    return common_pb2.Axis.Value(f"AXIS_{name.upper()}")
+
+
+def without_filter(any_axis: Collection[int], scope: ScopeKey) -> frozenset[int]:
+    """Return the axes that do not filter a read. A tenant scope's user and conversation always filter."""
+    held = {"user_id": scope.user_id, "conversation_id": scope.conversation_id}
+    return frozenset(axis_of(name) for name in NAMES if axis_of(name) in any_axis and not held.get(name))
+
+
 def for_read(call: common_pb2.Axes, session: common_pb2.Axes, lifted: Collection[int]) -> common_pb2.Axes:
-    """Return the axes that filter a read: `agent_id` is always set, the others only where they filter."""
+    """Return the axes that filter a read; an axis that is unset does not filter.
+
+    `lifted` axes are unset, whatever call and session say. Any other read is one agent's: `agent_id` is set.
+    """
     axes = common_pb2.Axes()
     for name in NAMES:
+        if axis_of(name) in lifted:
+            continue
         if is_set(call, name):
             setattr(axes, name, getattr(call, name))
-        elif name in _INHERITED_BY_READS and _INHERITED_BY_READS[name] not in lifted and is_set(session, name):
+        elif name in _INHERITED_BY_READS and is_set(session, name):
             setattr(axes, name, getattr(session, name))
-    axes.agent_id = axes.agent_id or DEFAULT_AGENT
+    if common_pb2.AXIS_AGENT_ID not in lifted:
+        axes.agent_id = axes.agent_id or DEFAULT_AGENT
     return axes
 
 
@@ -74,7 +87,7 @@ def visible(stored: common_pb2.Axes, reader: common_pb2.Axes) -> bool:
     same over columns.
     """
     return (
-        (stored.agent_id or DEFAULT_AGENT) == reader.agent_id
+        (not reader.HasField("agent_id") or (stored.agent_id or DEFAULT_AGENT) == (reader.agent_id or DEFAULT_AGENT))
         and (not reader.user_id or stored.user_id == reader.user_id)
         and (not reader.conversation_id or stored.conversation_id == reader.conversation_id)
         and (not reader.HasField("project_id") or stored.project_id in ("", reader.project_id))

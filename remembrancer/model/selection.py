@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2
-from remembrancer.model.axes import DEFAULT_AGENT, NAMES, AxisName, for_read, is_set, visible
+from remembrancer.model.axes import NAMES, axis_of, for_read, is_set, visible
 from remembrancer.model.clock import moment
 from remembrancer.v1 import common_pb2, record_pb2
 
@@ -17,11 +17,10 @@ from remembrancer.v1 import common_pb2, record_pb2
 class Selection:
     """Bounds that must all hold.
 
-    `axes` come from `for_read`; `any_agent` lifts the agent; empty `kinds` and `types` and absent times bound nothing.
+    `axes` come from `for_read`; empty `kinds` and `types` and absent times bound nothing.
     """
 
     axes: common_pb2.Axes
-    any_agent: bool = False
     kinds: frozenset[int] = frozenset()
     types: frozenset[int] = frozenset()
     after: timestamp_pb2.Timestamp | None = None
@@ -29,12 +28,7 @@ class Selection:
 
     def sees(self, record: store_pb2.Record) -> bool:
         """Return whether the axes let a record through, memory or procedure, as in every read."""
-        reader = self.axes
-        if self.any_agent:
-            reader = common_pb2.Axes()
-            reader.CopyFrom(self.axes)
-            reader.agent_id = record.axes.agent_id or DEFAULT_AGENT
-        return visible(record.axes, reader) and self._source_allows(record)
+        return visible(record.axes, self.axes) and self._source_allows(record)
 
     def matches(self, record: store_pb2.Record) -> bool:
         """Return whether a record, memory or procedure, is within all bounds.
@@ -57,11 +51,7 @@ class Selection:
 
 def select(axes: common_pb2.Axes, lifted: Collection[int]) -> Selection:
     """Return the selection by axes alone; the axes in `lifted` do not bound it."""
-    kept = common_pb2.Axes()
-    for name in NAMES:
-        if axes.HasField(name) and _axis(name) not in lifted:
-            setattr(kept, name, getattr(axes, name))
-    return Selection(for_read(kept, common_pb2.Axes(), ()), any_agent=common_pb2.AXIS_AGENT_ID in lifted)
+    return Selection(for_read(axes, common_pb2.Axes(), lifted))
 
 
 def is_bounded(given: record_pb2.MemorySelection) -> bool:
@@ -74,9 +64,5 @@ def is_bounded(given: record_pb2.MemorySelection) -> bool:
         or given.types
         or given.HasField("occurred_after")
         or given.HasField("occurred_before")
-        or any(is_set(given.axes, name) and _axis(name) not in given.any_axis for name in NAMES)
+        or any(is_set(given.axes, name) and axis_of(name) not in given.any_axis for name in NAMES)
     )
-
-
-def _axis(name: AxisName) -> common_pb2.Axis.ValueType:
-    return common_pb2.Axis.Value(f"AXIS_{name.upper()}")

@@ -363,8 +363,9 @@ Global___TenantScope: _TypeAlias = TenantScope  # noqa: Y015
 class Axes(_message.Message):
     """Axes say who a record belongs to inside its partition. Each is at most 256 code points, stored on every record and
     usable as a filter on every read. On writes an unset axis takes the session's value; on reads only `agent_id`,
-    `user_id` and `project_id` do so, and only while not listed in the read's `any_axis`. "" is the same as unset, but for
-    the project.
+    `user_id` and `project_id` do so. "" is the same as unset, but for the project. An axis that a call lists in
+    `any_axis` does not filter at all, whatever the call and its session set: AXIS_AGENT_ID reads the memories of every
+    agent. What a tenant scope sets always filters.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

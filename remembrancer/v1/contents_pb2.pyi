@@ -46,7 +46,7 @@ class GetContentsRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """Axes that do not matter; AXIS_AGENT_ID gives the memories of every agent."""
+        """Axes that do not filter, whatever `axes` says; AXIS_AGENT_ID gives the memories of every agent."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ class UpdateMemoryRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """Axes that do not matter for finding it."""
+        """Axes that do not filter, whatever `axes` says."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class ForgetRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """With `memory_id`: axes that do not matter for finding it."""
+        """With `memory_id`: axes that do not filter, whatever `axes` says."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class RestoreMemoryRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """Axes that do not matter for finding it."""
+        """Axes that do not filter, whatever `axes` says."""
 
     def __init__(
         self,

@@ -323,8 +323,8 @@ class RecallRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """Axes whose session default is lifted for this read; without it the agent is `default-agent` again, and user and
-        project do not filter.
+        """Axes that do not filter this read, whatever `axes` and the session say; AXIS_AGENT_ID recalls the memories of every
+        agent.
         """
 
     @_builtins.property
@@ -1212,7 +1212,7 @@ class RecallWithContextRequest(_message.Message):
 
     @_builtins.property
     def any_axis(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.Axis.ValueType]:
-        """See RecallRequest."""
+        """See RecallRequest. AXIS_AGENT_ID is refused, since `agent_id` is required."""
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryKind.ValueType]:

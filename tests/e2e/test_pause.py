@@ -6,8 +6,9 @@ import time
 from datetime import timedelta
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
-from remembrancer.client import Client, InvalidArgument, memory, turn
+from remembrancer.client import Client, InvalidArgument, memory, memory_calls, turn
 from tests.service import OpenSession, contents
 
 
@@ -60,3 +61,24 @@ def test_a_pause_lasts_a_second_to_a_day(client: Client, scope: str, seconds: fl
     with pytest.raises(InvalidArgument) as refused:
         client.pause_persistence(scope=scope, duration=timedelta(seconds=seconds))
     assert [v.field for v in refused.value.violations] == ["duration"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos", "field"),
+    [
+        (86_400, 1, "duration"),
+        (0, 999_999_999, "duration"),
+        (5, 2_147_483_647, "duration.nanos"),
+        (5, 1_000_000_000, "duration.nanos"),
+        (5, -1, "duration.nanos"),
+    ],
+)
+def test_t24_a_pause_is_held_to_the_nanosecond(
+    client: Client, scope: str, seconds: int, nanos: int, field: str
+) -> None:
+    call = memory_calls.pause_persistence(scope=scope)
+    call.request.duration.CopyFrom(Duration(seconds=seconds, nanos=nanos))
+    with pytest.raises(InvalidArgument) as refused:
+        client.send(call)
+    assert [v.field for v in refused.value.violations] == [field]
+    assert client.remember([memory("fact", "Nothing is paused.")], scope=scope).persisted

@@ -201,9 +201,9 @@ class Table:
         return found
 
     def _axes(self, axes: common_pb2.Axes) -> NDArray[np.bool_]:
-        mask: NDArray[np.bool_] = self.alive.values & (
-            self._agent.values == self._agents.find(axes.agent_id or DEFAULT_AGENT)
-        )
+        mask: NDArray[np.bool_] = self.alive.values.copy()
+        if axes.HasField("agent_id"):
+            mask &= self._agent.values == self._agents.find(axes.agent_id or DEFAULT_AGENT)
         if axes.user_id:
             mask &= self._user.values == self._users.find(axes.user_id)
         if axes.conversation_id:

@@ -1144,13 +1144,10 @@ class ErasureBounds(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AXES_FIELD_NUMBER: _builtins.int
-    ANY_AGENT_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
     TYPES_FIELD_NUMBER: _builtins.int
     OCCURRED_AFTER_FIELD_NUMBER: _builtins.int
     OCCURRED_BEFORE_FIELD_NUMBER: _builtins.int
-    any_agent: _builtins.bool
-    """Whether every agent's memories are meant."""
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:
         """As a read resolves them."""
@@ -1175,7 +1172,6 @@ class ErasureBounds(_message.Message):
         self,
         *,
         axes: _common_pb2.Axes | None = ...,
-        any_agent: _builtins.bool = ...,
         kinds: _abc.Iterable[Global___RecordKind.ValueType] | None = ...,
         types: _abc.Iterable[_common_pb2.MemoryType.ValueType] | None = ...,
         occurred_after: _timestamp_pb2.Timestamp | None = ...,
@@ -1183,7 +1179,7 @@ class ErasureBounds(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["axes", b"axes", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_agent", b"any_agent", "axes", b"axes", "kinds", b"kinds", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before", "types", b"types"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["axes", b"axes", "kinds", b"kinds", "occurred_after", b"occurred_after", "occurred_before", b"occurred_before", "types", b"types"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

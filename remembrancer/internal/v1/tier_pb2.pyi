@@ -221,7 +221,9 @@ class Filter(_message.Message):
     """Whether SUPERSEDED and OUTDATED records may be returned."""
     @_builtins.property
     def axes(self) -> _common_pb2.Axes:
-        """Resolved axes: `agent_id` always set; `project_id` in its three states; others filter when set and not ""."""
+        """Resolved axes: an unset `agent_id` is every agent; `project_id` in its three states; the others filter when set
+        and not "".
+        """
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_common_pb2.MemoryKind.ValueType]:

@@ -19,6 +19,8 @@ from services.gateway.shared.parts import Parts
 DEFAULT_MS: Final = 30 * 60 * 1000
 SHORTEST_MS: Final = 1000
 LONGEST_MS: Final = 24 * 3600 * 1000
+NANOS_PER_SECOND: Final = 1_000_000_000
+NANOS_PER_MS: Final = 1_000_000
 
 
 async def pause_persistence(
@@ -51,7 +53,9 @@ async def resume_persistence(
 
 
 def _milliseconds(duration: duration_pb2.Duration) -> int:
-    whole = duration.seconds * 1000 + duration.nanos // 1_000_000
-    if not SHORTEST_MS <= whole <= LONGEST_MS:
+    if not 0 <= duration.nanos < NANOS_PER_SECOND:
+        raise InvalidField("duration.nanos", f"must be 0 to {NANOS_PER_SECOND - 1}")
+    nanoseconds = duration.seconds * NANOS_PER_SECOND + duration.nanos
+    if not SHORTEST_MS * NANOS_PER_MS <= nanoseconds <= LONGEST_MS * NANOS_PER_MS:
         raise InvalidField("duration", "must be 1 second to 24 hours")
-    return whole
+    return nanoseconds // NANOS_PER_MS

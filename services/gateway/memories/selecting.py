@@ -8,7 +8,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.auto_project import resolve_auto
-from remembrancer.model.axes import check_axes
+from remembrancer.model.axes import check_axes, without_filter
 from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import InvalidField, MemoryNotFound
 from remembrancer.model.ids import parse_record
@@ -57,15 +57,7 @@ def check_view(
     """
     enums.all_known(f"{prefix}any_axis", common_pb2.Axis, lifted)
     checked = check_axes(axes, scope, f"{prefix}axes")
-    held = {
-        axis
-        for axis, value in (
-            (common_pb2.AXIS_USER_ID, scope.user_id),
-            (common_pb2.AXIS_CONVERSATION_ID, scope.conversation_id),
-        )
-        if value
-    }
-    view = select(checked, set(lifted) - held)
+    view = select(checked, without_filter(lifted, scope))
     resolved = resolve_auto(view.axes, projects)
     if resolved.warnings:
         raise InvalidField(f"{prefix}axes.project_id", "the operating context names no project for this agent")

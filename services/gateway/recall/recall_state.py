@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.auto_project import resolve_auto
-from remembrancer.model.axes import for_read
+from remembrancer.model.axes import for_read, without_filter
 from remembrancer.model.task_context import merge, texts_of
 from remembrancer.store.sessions import Session, new_retrieval, session_reads
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
@@ -74,7 +74,8 @@ async def read_recall_state(
     if session is not None and partition.first is None:
         must_take_retrieval(session, parts.session_retrievals)
         context = merge(session.context, context)
-    axes = for_read(checked.axes, session.info.axes if session is not None else common_pb2.Axes(), request.any_axis)
+    lent = session.info.axes if session is not None else common_pb2.Axes()
+    axes = for_read(checked.axes, lent, without_filter(request.any_axis, checked.scope))
     axes, project, warnings = resolve_auto(axes, parts.operating_context.projects)
     if checked.scope.tenant and request.session_id:
         warnings = [*warnings, _SESSION_IGNORED]

@@ -128,7 +128,7 @@ def test_p8_p9_channels_sources_and_episodes(client: Client, open_session: OpenS
 
 
 @MODES
-def test_a_session_lends_agent_user_and_project_and_any_axis_takes_them_back(
+def test_a_session_lends_agent_user_and_project_and_any_axis_lifts_each(
     client: Client, open_session: OpenSession, scope: str, mode: str
 ) -> None:
     own = {
@@ -151,7 +151,10 @@ def test_a_session_lends_agent_user_and_project_and_any_axis_takes_them_back(
     assert seen() == [mine]
     assert seen(any_axis=["user_id"]) == [mine, ("scout", "bob", "P")]
     assert seen(any_axis=["project_id"]) == [mine, ("scout", "ann", "Q")]
-    assert seen(any_axis=["agent_id", "project_id"]) == [("default-agent", "ann", "")]
+    default = ("default-agent", "ann", "")
+    assert seen(any_axis=["agent_id"]) == [default, mine]
+    assert seen(any_axis=["agent_id", "project_id"]) == [default, mine, ("scout", "ann", "Q")]
+    assert seen(axes={"user_id": "eve"}, any_axis=["user_id"]) == [mine, ("scout", "bob", "P")]
     assert seen(axes={"user_id": "bob"}) == [("scout", "bob", "P")]
     # The ledger's session is no axis: what other sessions wrote is there, and its other axes do not filter.
     assert seen(axes={"conversation_id": "c9"}) == [mine]

@@ -50,18 +50,15 @@ selections = st.builds(
 )
 
 
-def filter_of(selection: Selection, owner: common_pb2.Axes) -> tier_pb2.Filter:
-    """Return the filter that says what a selection says; lifting the agent is asking as the record's own."""
-    made = tier_pb2.Filter(
+def filter_of(selection: Selection) -> tier_pb2.Filter:
+    """Return the filter that says what a selection says."""
+    return tier_pb2.Filter(
         axes=selection.axes,
         kinds=map(common_pb2.MemoryKind.ValueType, selection.kinds),
         types=map(common_pb2.MemoryType.ValueType, selection.types),
         occurred_after=selection.after,
         occurred_before=selection.before,
     )
-    if selection.any_agent:
-        made.axes.agent_id = owner.agent_id
-    return made
 
 
 # Seldom drawn: an episode shows by its source only when a channel is asked for, too.
@@ -77,7 +74,7 @@ def test_p11_a_tier_lets_through_what_a_selection_matches(
     table = Table()
     slots = [table.add(n, each) for n, each in enumerate(records, 1)]
     for slot, each in zip(slots, records, strict=True):
-        asked = filter_of(selection, each.axes)
+        asked = filter_of(selection)
         procedure = each.kind == store_pb2.RECORD_KIND_PROCEDURE
         assert table.allowed(asked)[slot] == (not procedure and selection.matches(each))
         asked.axes.ClearField("source_id")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.model.axes import NAMES, check_axes, for_read, for_write, visible
+from remembrancer.model.axes import NAMES, axis_of, check_axes, for_read, for_write, visible, without_filter
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import parse_scope
 from remembrancer.v1 import common_pb2
@@ -25,10 +25,22 @@ def test_a_read_takes_only_agent_user_and_project_from_its_session() -> None:
     assert for_read(EVERYTHING, Axes(), ()) == EVERYTHING
 
 
-def test_any_axis_lifts_what_the_session_would_add_and_not_what_the_read_sets() -> None:
-    lifted = [common_pb2.AXIS_AGENT_ID, common_pb2.AXIS_USER_ID, common_pb2.AXIS_PROJECT_ID]
-    assert for_read(Axes(), EVERYTHING, lifted) == Axes(agent_id="default-agent")
-    assert for_read(Axes(user_id="own"), EVERYTHING, lifted) == Axes(agent_id="default-agent", user_id="own")
+def test_any_axis_does_not_filter_whatever_call_and_session_say() -> None:
+    for lifted in NAMES:
+        read = for_read(EVERYTHING, EVERYTHING, [axis_of(lifted)])
+        assert [name for name in NAMES if not read.HasField(name)] == [lifted]
+        stranger = Axes(agent_id="a", user_id="u", conversation_id="c", project_id="p", channel="ch", source_id="s")
+        setattr(stranger, lifted, "another")
+        assert visible(stranger, read)
+        assert not visible(stranger, for_read(EVERYTHING, EVERYTHING, ()))
+    assert for_read(Axes(), EVERYTHING, [axis_of(name) for name in NAMES]) == Axes()
+
+
+def test_a_tenant_scope_s_user_and_conversation_filter_whatever_any_axis_says() -> None:
+    every = [axis_of(name) for name in NAMES]
+    held = parse_scope(Scope(tenant=TenantScope(org_id="o", user_id="u", session_id="c")))
+    assert set(every) - without_filter(every, held) == {common_pb2.AXIS_USER_ID, common_pb2.AXIS_CONVERSATION_ID}
+    assert without_filter(every, parse_scope(Scope(path="a:b"))) == set(every)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "project_id"])

@@ -30,7 +30,6 @@ def bounds_of(selection: Selection) -> store_pb2.ErasureBounds:
     """Return a selection as it is stored."""
     return store_pb2.ErasureBounds(
         axes=selection.axes,
-        any_agent=selection.any_agent,
         kinds=[store_pb2.RecordKind.ValueType(kind) for kind in sorted(selection.kinds)],
         types=[common_pb2.MemoryType.ValueType(type_) for type_ in sorted(selection.types)],
         occurred_after=selection.after,

@@ -111,7 +111,6 @@ def _meant(erasure: store_pb2.Erasure, record: store_pb2.Record) -> bool:
     bounds = erasure.bounds
     return bool(record.kind) and Selection(
         bounds.axes,
-        bounds.any_agent,
         frozenset(bounds.kinds),
         frozenset(bounds.types),
         bounds.occurred_after if bounds.HasField("occurred_after") else None,
