@@ -1,8 +1,9 @@
 """The ledger's rules: which feedback on a retrieval is accepted, and when it covers the retrieval.
 
 A retrieval is covered when every exposed target has an accepted assessment and a COMPLETE declaration was accepted.
-COMPLETE is refused while anything is outstanding or any entry of the same call was rejected. Rows are only appended; of
-those on one target the last one counts, and an accepted STALE is final. Entries of one call count in their order.
+COMPLETE is refused while anything is outstanding or any entry of the same call was rejected. Of the rows on one target
+the last one counts, and is the only one that is kept: what an earlier one taught is undone from it when it gives way.
+An accepted STALE is final. Entries of one call count in their order.
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ class _Judge:
             self._entry(f"procedure_feedback[{i}]", procedure.procedure_id, procedure)
         if item.remaining:
             self._assess_remaining(item.remaining)
+        _keep_latest(self._verdict.log)
         self._verdict.outstanding = outstanding(self._retrieval, self._verdict.log)
         if item.coverage == session_pb2.COVERAGE_DECLARATION_COMPLETE:
             self._declare_complete()
@@ -190,6 +192,18 @@ class _Judge:
                 target_id=target[:TARGET_SHOWN], reason=reason, field=f"{self._prefix}{field_path}", hint=hint
             )
         )
+
+
+def _keep_latest(log: store_pb2.FeedbackLog) -> None:
+    """Drop rows that do not count any more, so that a log is no longer than its retrieval has targets."""
+    kept: dict[str, store_pb2.FeedbackRow] = {}
+    for row in log.rows:
+        kept.pop(target_of(row), None)  # The order is that of acceptance.
+        kept[target_of(row)] = row
+    if len(kept) < len(log.rows):
+        latest = store_pb2.FeedbackLog(rows=kept.values())
+        del log.rows[:]
+        log.rows.extend(latest.rows)
 
 
 def _is_stale(row: store_pb2.FeedbackRow) -> bool:

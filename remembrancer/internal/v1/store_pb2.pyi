@@ -631,7 +631,7 @@ class FeedbackLog(_message.Message):
     """The caller's judgement, the latest given."""
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeedbackRow]:
-        """In order of acceptance."""
+        """The latest of each target, in order of acceptance."""
 
     @_builtins.property
     def missing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -127,14 +127,35 @@ def test_the_same_again_changes_nothing() -> None:
     assert len(ledger.log.rows) == 4
 
 
-def test_rows_are_only_appended_and_the_last_one_counts() -> None:
+def test_the_last_row_counts_and_is_the_only_one_kept() -> None:
     ledger = Ledger()
     ledger.take(item(memory("sch_1")))
     (change,) = ledger.take(item(memory("sch_1", IRRELEVANT))).changes
     assert change.before is not None
     assert change.before.memory.assessment == USED
-    assert [row.memory.assessment for row in ledger.log.rows] == [USED, IRRELEVANT]
+    assert [row.memory.assessment for row in ledger.log.rows] == [IRRELEVANT]
     assert latest_rows(ledger.log)["sch_1"].memory.assessment == IRRELEVANT
+
+
+def test_t15_a_log_stays_bounded_when_an_assessment_is_flipped() -> None:
+    ledger = Ledger()
+    ledger.take(item(*ALL))
+    size = ledger.log.ByteSize()
+    for i in range(1000):
+        (change,) = ledger.take(item(memory("sch_1", IRRELEVANT if i % 2 == 0 else USED))).changes
+        assert change.before is not None
+        assert len(ledger.log.rows) == 4
+        assert ledger.log.ByteSize() <= size + 8
+    assert list(latest_rows(ledger.log)) == ["evt_2", "ep_3", "proc_4", "sch_1"]
+
+
+def test_t15_a_log_that_has_grown_shrinks_with_the_next_feedback() -> None:
+    ledger = Ledger()
+    for i in range(100):
+        ledger.log.rows.add(memory=memory("sch_1", IRRELEVANT if i % 2 else USED), at=at(i))
+    ledger.take(item(memory("evt_2")))
+    assert [row.memory.memory_id for row in ledger.log.rows] == ["sch_1", "evt_2"]
+    assert ledger.log.rows[0].memory.assessment == IRRELEVANT
 
 
 def stale(target: str, replacement: str = "") -> session_pb2.MemoryFeedback:
@@ -203,7 +224,8 @@ def test_covered_means_all_assessed_and_declared_and_never_ends(calls: list[sess
     for call in calls:
         before = len(ledger.log.rows)
         verdict = ledger.take(call)
-        assert len(ledger.log.rows) == before + len(verdict.changes)
+        new = [change for change in verdict.changes if change.before is None]
+        assert len(ledger.log.rows) == before + len(new) == len(latest_rows(ledger.log))
         assert verdict.accepted == len(verdict.changes) + verdict.unchanged
         bad = [r for r in verdict.rejected if r.target_id or r.reason != INCOMPLETE]
         assessed |= {change.target for change in verdict.changes}
