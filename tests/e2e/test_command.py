@@ -209,6 +209,7 @@ def test_a_model_s_folder_without_a_model_is_told_of_before_anything_runs(
     monkeypatch.setenv("REMEMBRANCER_MODEL", str(tmp_path / "empty"))
     up = remembrancer("up", tmp_path / "data")
     assert up.returncode == 2
+    assert "The service did not start: the settings are refused: " in up.stdout
     assert "has no model.onnx" in up.stdout
     assert "✓ model" not in up.stdout
     assert [role.starts for role in state_of(tmp_path / "data").roles.values()] == [0] * 5

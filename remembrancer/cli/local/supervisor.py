@@ -165,13 +165,14 @@ class Supervisor:
     def _check(self) -> None:
         process = self._spawn("the settings check", self._plan.check, self._check_log)
         if process.wait(CHECK_S) != 0:
-            raise StartFailed("the settings", f"are refused: {tail(self._check_log)}", "", exits.USAGE)
+            raise _refused_settings(self._check_log)
 
     def _prepare(self) -> None:
         process = self._spawn("the model build", self._plan.prepare, self._prepare_log)
-        if (ended := process.wait(PREPARE_S)) != 0:
-            code = exits.USAGE if ended == BAD_SETTING else exits.FAILED
-            raise StartFailed("the model build", f"ended with code {ended}", tail(self._prepare_log), code)
+        if (code := process.wait(PREPARE_S)) == BAD_SETTING:
+            raise _refused_settings(self._prepare_log)
+        if code != 0:
+            raise StartFailed("the model build", f"ended with code {code}", tail(self._prepare_log))
 
     def _spawn(self, name: str, command: Command, log: Path) -> Popen[bytes]:
         try:
@@ -253,3 +254,7 @@ class Supervisor:
         if role is Role.STORE and append_only_file.DAMAGED in log_tail:
             ended += f": its append-only file is damaged; to cut it off at the damage: {typed('repair', self._folder)}"
         return ended
+
+
+def _refused_settings(log: Path) -> StartFailed:
+    return StartFailed("the settings", f"are refused: {tail(log)}", "", exits.USAGE)
