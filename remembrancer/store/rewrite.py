@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from remembrancer.model.errors import StoreUnavailable
 from remembrancer.store.failures import store_failures
 from remembrancer.store.keys import REWRITE, REWRITING
+from remembrancer.store.nodes import nodes_of, on_node
 
 LEAST_PAUSE: Final = 5.0
 """Seconds between the end of a rewrite and the next, at least."""
@@ -70,7 +71,7 @@ class Rewriter:
         if self._work is None:
             self._work = _Work(token, now)
         work, failed = self._work, False
-        nodes = await self._nodes()
+        nodes = await nodes_of(self._redis)
         for name, node in nodes:
             if name not in work.done:
                 failed |= not await self._step(work, name, node)
@@ -84,13 +85,13 @@ class Rewriter:
     async def _step(self, work: _Work, name: str, node: Any) -> bool:
         """Move one node on; return false when its rewrite failed."""
         try:
-            state = await self._on(node, "INFO", "persistence")
+            state = await on_node(self._redis, node, "INFO", "persistence")
             if not int(state.get("aof_enabled", 0)):
                 work.done.add(name)
             elif int(state["aof_rewrite_in_progress"]) or int(state["aof_rewrite_scheduled"]):
                 pass  # One that runs already may have begun too early, and is waited for.
             elif name not in work.started:
-                await self._on(node, "BGREWRITEAOF")
+                await on_node(self._redis, node, "BGREWRITEAOF")
                 work.started.add(name)
             elif state["aof_last_bgrewrite_status"] == "ok":
                 work.done.add(name)
@@ -121,17 +122,6 @@ class Rewriter:
         await self._do("PEXPIRE", REWRITING, milliseconds)
         return True
 
-    async def _nodes(self) -> list[tuple[str, Any]]:
-        """Return the store's nodes, replicas too, with their names; None stands for the one of a single store."""
-        if not hasattr(self._redis, "get_nodes"):
-            return [("store", None)]
+    async def _do(self, *command: str | bytes) -> Any:
         with store_failures():
-            await self._redis.ping()  # Learns the nodes, if that was not done yet.
-        return [(str(node.name), node) for node in self._redis.get_nodes()]
-
-    async def _on(self, node: Any, *command: str) -> Any:
-        return await self._do(*command, **({} if node is None else {"target_nodes": node}))
-
-    async def _do(self, *command: str | bytes, **options: Any) -> Any:
-        with store_failures():
-            return await self._redis.execute_command(*command, **options)
+            return await self._redis.execute_command(*command)

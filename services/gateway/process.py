@@ -15,11 +15,13 @@ import structlog
 from remembrancer.model import probable_answer_coefficients
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.interceptors import chain
+from remembrancer.runtime.refusal import StartRefused
 from remembrancer.runtime.server import serve
 from remembrancer.store import connection
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.rewrite import Rewriter
+from remembrancer.store.safety import StoreSafety
 from remembrancer.store.scopes import ScopeRegistry
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
@@ -89,7 +91,7 @@ async def _serve_parts(parts: Parts, settings: GatewaySettings) -> None:
             "remembrancer.v1.MemoryService": parts.store.reachable,
         },
         register=register,
-        ready=partial(until_reachable, parts.store.ping),
+        ready=partial(_look_at_store, parts, settings),
         interceptors=chain(
             max_in_flight=settings.max_in_flight,
             default_deadline=CALL_SECONDS,
@@ -98,6 +100,17 @@ async def _serve_parts(parts: Parts, settings: GatewaySettings) -> None:
         background=[partial(refill, parts), partial(erase_leftovers, parts)],
         connection_age=CONNECTION_AGE,
     )
+
+
+async def _look_at_store(parts: Parts, settings: GatewaySettings) -> None:
+    """Wait for the store, and say what about it is not safe. Errors: StartRefused when it is too old."""
+    await until_reachable(parts.store.ping)
+    old = await until_reachable(parts.safety.too_old)
+    if old:
+        raise StartRefused(old)
+    for line in await until_reachable(parts.safety.unsafe_options):
+        if not settings.store_unsafe:
+            structlog.get_logger().warning(f"{line}; REMEMBRANCER_STORE_UNSAFE=true accepts it")
 
 
 @asynccontextmanager
@@ -136,6 +149,7 @@ def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grp
         models=models,
         sweeper=Sweeper(redis),
         rewriter=Rewriter(redis),
+        safety=StoreSafety(redis),
         counters=RecallCounters(store),
         encoder=encoder,
         tiers=tiers,

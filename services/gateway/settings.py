@@ -16,6 +16,10 @@ class GatewaySettings(ProcessSettings):
     encoder_targets: str = Field(default="127.0.0.1:7710", description="host:port[,host:port...] of encoders")
     active_targets: str = Field(default="127.0.0.1:7720", description="host:port[,host:port...] of active workers")
     deep_targets: str = Field(default="127.0.0.1:7730", description="host:port[,host:port...] of deep workers")
+    store_unsafe: bool = Field(
+        default=False,
+        description="true or false: whether a store that may lose or drop memories is accepted without a warning",
+    )
     session_idle_seconds: int = Field(
         default=3600, ge=1, le=604800, description="1..604800: idle seconds after which a session expires"
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.rewrite import Rewriter
+from remembrancer.store.safety import StoreSafety
 from remembrancer.store.scopes import ScopeRegistry
 from remembrancer.store.sessions import Retention
 from remembrancer.store.sweep import Sweeper
@@ -31,6 +32,7 @@ class Parts:
     models: ModelRegistry
     sweeper: Sweeper
     rewriter: Rewriter
+    safety: StoreSafety
     counters: RecallCounters
     encoder: Encoder
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
