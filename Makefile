@@ -75,8 +75,8 @@ define generate
 endef
 
 $(VENV)/.created:
-	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11, 3.12 or 3.13 is needed; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+	  echo "Python 3.11, 3.12 or 3.13 is needed (3.14 may do); name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@

@@ -34,7 +34,8 @@ def changed(folder: DataFolder, state: State) -> list[str]:
     if not names:
         return []
     return [
-        f"It was started with other values of {', '.join(names)}; those of here count after {typed('down', folder)}"
+        f"The running service uses other values of {', '.join(names)}. To apply yours: {typed('down', folder)}, "
+        f"then {typed('up', folder)}"
     ]
 
 

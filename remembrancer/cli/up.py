@@ -217,7 +217,7 @@ def _say_usage(console: Console, address: str, folder: DataFolder) -> None:
     ):
         _print(console, f"{what} {escape(value)}")
     if (activate := Path(sys.executable).parent / "activate").exists() and program() != ["remembrancer"]:
-        _print(console, f"or, once `source {escape(near(activate))}` was typed, just `remembrancer`")
+        _print(console, f"After `source {escape(near(activate))}`, `remembrancer` alone is enough.")
 
 
 def _say_failed(console: Console, folder: DataFolder, state: State | None) -> None:

@@ -74,12 +74,12 @@ def test_up_again_joins_what_runs_and_names_a_mistyped_setting(
     """T31 too: `up`, which started `shared`, and the commands here work beside a proxy that does not answer."""
     first = state_of(shared)
     assert len(remaining(first)) == 5
-    assert "It was started with" not in remembrancer("up", shared).stdout
+    assert "uses other values of" not in remembrancer("up", shared).stdout
     monkeypatch.setenv("REMEMBRANCER_MAX_INFLIGHT", "7")
     monkeypatch.setenv("REMEMBRANCER_DRAIN", "0.3")
     again = remembrancer("up", shared)
     assert again.returncode == 0
-    assert "It was started with other values of REMEMBRANCER_DRAIN; those of here count after" in again.stdout
+    assert "The running service uses other values of REMEMBRANCER_DRAIN. To apply yours: " in again.stdout
     assert f"running already: {first.gateway}" in again.stdout
     assert "REMEMBRANCER_MAX_INFLIGHT is not a setting" in again.stdout
     assert state_of(shared).supervisor == first.supervisor

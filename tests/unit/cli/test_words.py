@@ -292,9 +292,22 @@ def test_without_the_service_s_packages_the_command_says_where_they_come_from() 
     refused = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert refused.returncode == 1
     assert "typer is missing" in refused.stderr
+    assert "make" not in refused.stderr  # T26: it may be what has just failed
     readme = Path(__file__).parents[3].joinpath("README.md").read_text()
     assert "python -m pip install --no-deps -r requirements.txt .\n" in refused.stderr
     assert "`pip install --no-deps -r requirements.txt .`" in readme
+
+
+def test_t26_make_says_which_pythons_will_do(tmp_path: Path) -> None:
+    unfit = tmp_path / "python"
+    unfit.write_text("#!/bin/sh\nexit 1\n")
+    unfit.chmod(0o755)
+    makefile = str(Path(__file__).parents[3] / "Makefile")
+    command = ["make", "-f", makefile, ".venv/.created", f"PYTHON={unfit}"]
+    refused = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Python 3.11, 3.12 or 3.13 is needed" in refused.stdout
+    assert not (tmp_path / ".venv").exists()
 
 
 def test_make_lists_its_targets_without_colours_when_nobody_looks() -> None:
