@@ -153,6 +153,25 @@ async def test_the_feed_grows_in_order_and_its_newest_id_is_the_head(
     assert [entry.decode() for entry, _ in entries[1::2]] == heads
 
 
+async def test_t25_the_feed_is_trimmed_to_its_newest_entries(
+    redis: Any, store: PartitionStore, keys: PartitionKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remembrancer.store.change.FEED_KEEP", 200)
+    head = ""
+    for start in range(0, 2000, 500):
+        change = Change(keys)
+        for n in range(start, start + 500):
+            change.announce(FeedOp.RECORD, n)
+        applied = await store.apply(change)
+        assert isinstance(applied, Applied)
+        head = applied.head
+        # The store drops whole blocks of 100 entries.
+        assert 200 <= await redis.xlen(keys.feed) <= 300
+    entries = await redis.xrange(keys.feed)
+    assert entries[-1][0].decode() == head
+    assert [int(fields[b"n"]) for _, fields in entries] == list(range(2000 - len(entries), 2000))
+
+
 async def test_a_change_that_announces_nothing_leaves_the_head(store: PartitionStore, keys: PartitionKeys) -> None:
     change = Change(keys)
     change.write("SET", keys.continuity("x"), "y")

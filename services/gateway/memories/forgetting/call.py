@@ -38,6 +38,18 @@ COPIES_SECONDS: Final = 5.0
 async def forget(parts: Parts, request: correction_pb2.ForgetRequest, call: Call) -> correction_pb2.ForgetResponse:
     """Erase or hide; return when no recall that starts from now on returns any of it."""
     scope, view, selection = _check(request, parts.operating_context.projects)
+    async with parts.write_gate.passed(PartitionKeys.of(scope.path).partition):
+        return await _forget(parts, request, call, scope, view, selection)
+
+
+async def _forget(
+    parts: Parts,
+    request: correction_pb2.ForgetRequest,
+    call: Call,
+    scope: ScopeKey,
+    view: Selection,
+    selection: Selection | None,
+) -> correction_pb2.ForgetResponse:
     keys = PartitionKeys.of(scope.path)
     idempotency = Idempotency.of(keys, call.caller, RPC, request, request.request_id, WRITES_MS)
     first = await idempotency.read_first(parts.store)
