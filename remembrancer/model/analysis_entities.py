@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.analysis_terms import LETTER
-from remembrancer.model.analysis_words import NOT_NAMES, OPENERS
+from remembrancer.model.analysis_words import EPITHETS, NAMED_FOR, NOT_NAMES, OPENERS
 from remembrancer.model.date_patterns import DAY, MONTH, ORDINAL, YEAR
 from remembrancer.model.plain_spelling import plain_spelling
 from remembrancer.model.text import fold
@@ -116,11 +116,22 @@ def _names(words: list[str], opens: bool) -> Iterator[str]:
             span.append(bare)
             if bare == word:
                 continue
-        elif span and word in _JOINERS:
+        elif span and _joins(span[-1], word, words[i + 1 : i + 2]):
             span.append(word)
             continue
         yield from _split(span)
         span = []
+
+
+def _joins(before: str, word: str, after: list[str]) -> bool:
+    """Whether a small word may stand inside a name: "Bank of England", not "to Reykjavik for the Falcon Program"."""
+    match word:
+        case "for":
+            return before.casefold() in NAMED_FOR
+        case "the":
+            return before in _JOINERS - {"and", "the"} or (after != [] and after[0].casefold() in EPITHETS)
+        case _:
+            return word in _JOINERS
 
 
 def _split(span: list[str]) -> Iterator[str]:

@@ -40,9 +40,24 @@ note warning todo see use using used set run remind dont woohoo woah nah yup phe
 fixed added updated removed moved changed deployed decided talked visited planned tried booked bought met worked called
 asked finished reported created failed released renamed reverted replaced merged tested closed opened agreed please
 highly lucky appreciate wishing need cute thoughts stuff brave strong long spill cherish respect takes missed care
+across along amid among amongst around aside beyond despite except inside near neither onto ought outside per throughout
+till toward towards unless unlike upon via whenever whereas whichever whoever whomever yours
 """
 
-_NEVER = "mon tue tues wed thu thur thurs fri sat sun mr mrs ms dr prof sir ok okay lol hi hey hello thanks bye"
+_NEVER = (
+    "shall mine mon tue tues wed thu thur thurs fri sat sun mr mrs ms dr prof sir ok okay lol hi hey hello thanks bye"
+)
+
+_NAMED_FOR = """
+academy agency alliance association bureau campaign center centre coalition commission committee council department
+foundation fund initiative institute ministry network office organization organisation partnership school secretary
+society union
+"""
+
+_EPITHETS = """
+baptist bold brave builder confessor conqueror elder explorer great hun impaler kid lionheart magnificent pooh terrible
+tank wise younger
+"""
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -60,3 +75,9 @@ OPENERS = frozenset(_OPENERS.split())
 NOT_NAMES = STOP_WORDS | frozenset(WEEKDAYS) | frozenset(MONTHS) | frozenset(_NEVER.split())
 """No names wherever they stand. Weekdays and months alone would tie together what has nothing in common; a month with
 a day or year is a date and is taken as one."""
+
+NAMED_FOR = frozenset(_NAMED_FOR.split())
+"""Names that may go on with "for": the "Institute for Ocean Studies"."""
+
+EPITHETS = frozenset(_EPITHETS.split())
+"""What may follow "the" inside of a person's name: "Alexander the Great"."""

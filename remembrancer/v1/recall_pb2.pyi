@@ -641,8 +641,8 @@ class Hit(_message.Message):
 
     @_builtins.property
     def why(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """For an ASSOCIATED memory the path that led there, a step a line, such as "shares ent_... with sch_40", "next turn of
-        evt_7", "used together with sch_9".
+        """For an ASSOCIATED memory the path that led there, a step a line, such as `shares "Biscuit" with sch_40`, `next turn
+        of evt_7`, `used together with sch_9`. A name is written as the memory before it in the path writes it.
         """
 
     def __init__(

@@ -221,7 +221,7 @@ def test_the_demo_tells_its_story() -> None:
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert "✗" not in demo.stdout
-    for shown in ("shares ent_", "FEEDBACK_INCOMPLETE", "episode ep_", "deep_tier_error: TIER_UNREACHABLE"):
+    for shown in ('shares "', "FEEDBACK_INCOMPLETE", "episode ep_", "deep_tier_error: TIER_UNREACHABLE"):
         assert shown in demo.stdout
 
 

@@ -68,7 +68,7 @@ def _step(step: tier_pb2.PathStep, records: Mapping[int, store_pb2.Record]) -> s
     source = record_id(record.kind, step.source) if record is not None else "an earlier memory"
     match step.kind:
         case tier_pb2.EDGE_KIND_SHARES_ENTITY:
-            return f"shares {step.entity.entity_id} with {source}"
+            return f'shares "{step.entity.label}" with {source}'
         case tier_pb2.EDGE_KIND_NEXT_TURN:
             return f"next turn of {source}"
         case tier_pb2.EDGE_KIND_PREVIOUS_TURN:

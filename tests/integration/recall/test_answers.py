@@ -230,9 +230,10 @@ def test_associated_memories_are_extra_at_most_ten_with_their_way_and_within_eve
     assert len(known) == len(hits(answer))
     for hit in linked:
         assert hit.relevance <= direct[0].relevance
+        assert not any("ent_" in step for step in hit.why)
         for step in hit.why:
             kind, _, source = step.rpartition(" ")
-            assert kind.startswith(("shares ent_", "next turn of", "previous turn of", "used together", "written in"))
+            assert kind.startswith(('shares "', "next turn of", "previous turn of", "used together", "written in"))
             assert source.partition("_")[0] in ("evt", "sch", "ep")
     # They need feedback like any other.
     assert set(session.ledger().retrievals[-1].exposed) == known
@@ -311,3 +312,13 @@ def test_no_number_in_an_answer_is_nan_or_out_of_its_range(filled: Session) -> N
             assert all(0 <= entity.score <= 1 for entity in answer.hits.entities)
             assert all(0 <= procedure.relevance <= 1 for procedure in answer.procedures)
             assert 0 <= answer.confidence < 1
+
+
+def test_t21_a_path_names_what_is_shared_in_words(client: Client, scope: str) -> None:
+    org = tenant(scope)
+    texts = ["Nadia adopted the greyhound Biscuit.", "The vet on Mill Lane knows Biscuit well."]
+    texts += [f"The canal lock number {n} opens at {n}." for n in range(20)]
+    ids = client.remember([memory("fact", text) for text in texts], scope=org).results
+    answer = client.recall("Who adopted a greyhound?", scope=org, mode="deep", top_k=1)
+    ways = {hit.content: list(hit.why) for hit in hits(answer) if hit.pathway == recall_pb2.PATHWAY_ASSOCIATED}
+    assert ways[texts[1]] == [f'shares "Biscuit" with {ids[0].memory_id}']

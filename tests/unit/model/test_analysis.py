@@ -223,3 +223,39 @@ def test_t30_single_letters_are_not_left_over(text: str) -> None:
 
 def test_t30_a_name_with_an_invisible_character_is_the_same_entity() -> None:
     assert ids("Он живёт в городе Мос\u00adква") == ids("Он живёт в городе Москва") != set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Shall we go?",
+        "Mine is blue.",
+        "Yours is red.",
+        "Upon arrival we ate.",
+        "It is Mine.",
+        "Towards noon it rained.",
+    ],
+)
+def test_t21_what_is_no_name_is_no_entity(text: str) -> None:
+    assert labels(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Marta Quill moved to Reykjavik for the Falcon Program",
+            ["Marta Quill", "Reykjavik", "Falcon Program"],
+        ),
+        ("We flew from Oslo for Easter.", ["Oslo", "Easter"]),
+        ("He gave Marta the Falcon.", ["Marta", "Falcon"]),
+        ("The Bank of England fell.", ["Bank of England"]),
+        ("She read Lord of the Rings.", ["Lord of the Rings"]),
+        ("He knew Ludwig van der Berg and Charles de Gaulle.", ["Ludwig van der Berg", "Charles de Gaulle"]),
+        ("She joined the Institute for Ocean Studies.", ["Institute for Ocean Studies"]),
+        ("He admired Alexander the Great.", ["Alexander the Great"]),
+        ("She praised Melanie and the Falcon Program.", ["Melanie", "Falcon Program"]),
+    ],
+)
+def test_t41_small_words_end_a_name_unless_they_belong_to_it(text: str, expected: list[str]) -> None:
+    assert labels(text) == expected
