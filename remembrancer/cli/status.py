@@ -10,8 +10,10 @@ from rich.console import Console
 from remembrancer.cli import exits
 from remembrancer.cli.hints import unnoted
 from remembrancer.cli.local.folder import DataFolder
+from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.readiness import is_ready
 from remembrancer.cli.local.state import RoleState, read_state, unnoted_supervisor
+from remembrancer.cli.set_aside import set_aside
 
 _ROW = "{:<8} {:<9} {:<15} {:<8} {:<8} {}"
 
@@ -42,6 +44,10 @@ def status(console: Console, data: Path) -> None:
         _line(console, row, "green" if words[name] == "ready" else "red")
     for what, value in (("gateway", state.gateway), ("data", folder.root), ("logs", folder.logs)):
         _line(console, f"{what} {value}")
+    if Role.STORE in state.roles and (count := set_aside(state.roles[Role.STORE].probe)):
+        _line(
+            console, f"{count} memories cannot be embedded and are found by words alone; see the gateway's log", "red"
+        )
     if any(word != "ready" for word in words.values()):
         raise typer.Exit(exits.FAILED)
 

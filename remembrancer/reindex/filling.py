@@ -146,6 +146,7 @@ class Filling:
                 change.write("HSET", keys.vectors(self._model_id), name, vectors[name])
             if sets.current == self._model_id:
                 change.write("SREM", keys.unembedded, name)
+                change.write("SREM", keys.aside, name)
                 change.announce(FeedOp.RECORD, int(name))
         if not isinstance(await self._store.apply(change), Applied):
             return False

@@ -44,6 +44,8 @@ LOOK_ALIKES = "rm:alike:"
 UNEMBEDDED = "rm:unembedded"
 """Set: digests of partitions that may have records without a vector."""
 
+ASIDE = "rm:aside"
+"""Set: digests of partitions that may have records at which the encoder failed too often."""
 
 ERASING = "rm:erasing"
 """Set: digests of partitions that may have erasures in progress."""
@@ -112,6 +114,11 @@ class PartitionKeys:
     def unembedded(self) -> str:
         """Set: N of records that have no vector of the current model yet."""
         return self._key("unembedded")
+
+    @property
+    def aside(self) -> str:
+        """Set: N of records in `unembedded` at which the encoder failed too often; they are not tried any more."""
+        return self._key("aside")
 
     @property
     def behind(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from remembrancer.model.scope import look_alike
 from remembrancer.store.failures import store_failures
-from remembrancer.store.keys import LOOK_ALIKES, SCOPES, UNEMBEDDED, PartitionKeys, digest
+from remembrancer.store.keys import ASIDE, LOOK_ALIKES, SCOPES, UNEMBEDDED, PartitionKeys, digest
 
 
 class ScopeRegistry:
@@ -59,6 +59,10 @@ class ScopeRegistry:
     async def all_embedded(self, partition: str) -> None:
         """Note that a partition has no records without a vector, as far as is known."""
         await self._do("SREM", UNEMBEDDED, partition)
+
+    async def note_aside(self, partition: str) -> None:
+        """Note that a partition may hold records at which the encoder failed too often."""
+        await self._do("SADD", ASIDE, partition)
 
     async def _do(self, *command: str) -> Any:
         with store_failures():

@@ -50,7 +50,7 @@ class VectorSets:
 
         `vectors` is None when `model_id` did not make any yet, b"" when it can make none. In every other set what the
         record had goes, and the record waits for its vectors: in `unembedded` for those of the current model, in
-        `behind` for those that are being filled in.
+        `behind` for those that are being filled in. One that was set aside is tried again with its new text.
         """
         keys = change.keys
         made = model_id if vectors is not None else ""
@@ -60,6 +60,8 @@ class VectorSets:
             else:
                 change.write("HDEL", keys.vectors(model), n)
         change.write("SREM" if made and made == self.current else "SADD", keys.unembedded, n)
+        if not isinstance(n, Allocated):
+            change.write("SREM", keys.aside, n)
         if self.filling is not None:
             change.write("SREM" if made.encode() == self.filling else "SADD", keys.behind, n)
 

@@ -132,7 +132,9 @@ async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
 
 def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grpc.aio.Channel]) -> Parts:
     store, models = PartitionStore(redis), ModelRegistry(redis)
-    encoder = Encoder([channel(target) for target in targets(settings.encoder_targets)], models.current)
+    encoder = Encoder(
+        [channel(target) for target in targets(settings.encoder_targets)], models.current, models.dimension_of
+    )
     tiers = {
         tier: TierWorkers(name, [(target, channel(target)) for target in targets(listed)])
         for tier, name, listed in (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import structlog
+
 from remembrancer.internal.v1 import encoder_pb2
 from remembrancer.model.analysis import analyse
 from workers.encoder.lanes import Lane, Lanes
@@ -18,9 +20,10 @@ class Encoding:
         """Take the model and the lanes its work runs in."""
         self.model = model
         self._lanes = lanes
+        self._log = structlog.get_logger()
 
     async def encode(self, lane: Lane, inputs: Sequence[encoder_pb2.EncodeInput]) -> list[encoder_pb2.Encoded]:
-        """Return one result per input, in order.
+        """Return one result per input, in order; a text that the model fails at is marked and costs no other one.
 
         A call has at most as many texts under way as there are threads, so that a long one leaves room for others.
         """
@@ -40,12 +43,21 @@ class Encoding:
         return results
 
     async def _encode(self, lane: Lane, source: encoder_pb2.EncodeInput, result: encoder_pb2.Encoded) -> None:
-        windows, vectors = await self._lanes.run(lane, self._begin, lane, source.text)
-        for window in windows[1:]:
-            vectors.append(await self._lanes.run(lane, self.model.embed, window))
-        result.vectors = b"".join(vector.tobytes() for vector in vectors)
+        try:
+            result.vectors = await self._vectors(lane, source.text)
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  (the libraries raise bare Exceptions, and panics when in Rust)
+            result.failed = True
+            self._log.error("a text cannot be embedded", characters=len(source.text), error=type(error).__name__)
         if source.analyse:
             result.analysis.CopyFrom(await self._lanes.run(lane, analyse, source.analyse))
+
+    async def _vectors(self, lane: Lane, text: str) -> bytes:
+        windows, vectors = await self._lanes.run(lane, self._begin, lane, text)
+        for window in windows[1:]:
+            vectors.append(await self._lanes.run(lane, self.model.embed, window))
+        return b"".join(vector.tobytes() for vector in vectors)
 
     def _begin(self, lane: Lane, text: str) -> tuple[list[list[int]], list[Vector]]:
         """Return the windows of a text and the vector of the first, so that a short text takes one turn."""

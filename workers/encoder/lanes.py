@@ -1,4 +1,4 @@
-"""A queue with two lanes in front of a few threads: whoever waits for a recall goes before whoever writes."""
+"""A queue with lanes in front of a few threads: recalls go before writes, and these before what nobody waits for."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class Lane(IntEnum):
 
     QUERY = 0
     WRITE = 1
+    REFILL = 2
 
 
 class Lanes:

@@ -43,7 +43,11 @@ class Model:
             raise StartRefused(
                 f"the encoder in {folder} wants other inputs than token ids, mask and segments", BAD_SETTING
             )
-        self.dimension = len(self.embed(self._tokens.probe))
+        self.dimension = 0
+        try:
+            self.dimension = len(self.embed(self._tokens.probe))
+        except InternalError as error:
+            raise StartRefused(f"the encoder in {folder} makes no usable vectors") from error
 
     def windows(self, text: str, *, query: bool) -> list[list[int]]:
         """Return the token ids of each window of a text, up to 32, of a query up to 8; none of what it cannot read."""
@@ -51,7 +55,7 @@ class Model:
         return self._tokens.windows(text, self._prefixes[query], most)
 
     def embed(self, window: Sequence[int]) -> Vector:
-        """Return the vector of one window."""
+        """Return the vector of one window. Errors: InternalError when it is not finite, zero or of another size."""
         ids = np.array([window], dtype=np.int64)
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         (output, *_) = self._session.run(None, {name: feeds[name] for name in self._inputs})
@@ -59,7 +63,7 @@ class Model:
         if pooled.ndim == 2:  # a foreign graph that stops at the last layer: (tokens, dimension)
             pooled = pooled.mean(axis=0)
         length = float(np.linalg.norm(pooled))
-        if not np.isfinite(length) or length == 0:
+        if not np.isfinite(length) or length == 0 or (self.dimension and pooled.shape != (self.dimension,)):
             raise InternalError("the model made no usable vector")
         vector: Vector = (pooled / length).astype("<f2")
         return vector

@@ -17,6 +17,7 @@ _LANES = {
     encoder_pb2.LANE_UNSPECIFIED: Lane.WRITE,
     encoder_pb2.LANE_QUERY: Lane.QUERY,
     encoder_pb2.LANE_WRITE: Lane.WRITE,
+    encoder_pb2.LANE_REFILL: Lane.REFILL,
 }
 
 

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from remembrancer.internal.v1 import store_pb2 as remembrancer_dot_internal_dot_v1_dot_store__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&remembrancer/internal/v1/encoder.proto\x12\x18remembrancer.internal.v1\x1a$remembrancer/internal/v1/store.proto\"t\n\rEncodeRequest\x12,\n\x04lane\x18\x01 \x01(\x0e\x32\x1e.remembrancer.internal.v1.Lane\x12\x35\n\x06inputs\x18\x02 \x03(\x0b\x32%.remembrancer.internal.v1.EncodeInput\",\n\x0b\x45ncodeInput\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0f\n\x07\x61nalyse\x18\x02 \x01(\t\"\x83\x01\n\x0e\x45ncodeResponse\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x11\n\tdimension\x18\x02 \x01(\x05\x12\x32\n\x07results\x18\x03 \x03(\x0b\x32!.remembrancer.internal.v1.Encoded\x12\x18\n\x10unrelated_cosine\x18\x04 \x01(\x01\"P\n\x07\x45ncoded\x12\x0f\n\x07vectors\x18\x01 \x01(\x0c\x12\x34\n\x08\x61nalysis\x18\x02 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\"\x11\n\x0fGetModelRequest\"G\n\x10GetModelResponse\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x11\n\tdimension\x18\x02 \x01(\x05\x12\x0e\n\x06window\x18\x03 \x01(\x05*<\n\x04Lane\x12\x14\n\x10LANE_UNSPECIFIED\x10\x00\x12\x0e\n\nLANE_QUERY\x10\x01\x12\x0e\n\nLANE_WRITE\x10\x02\x32\xd0\x01\n\x0e\x45ncoderService\x12[\n\x06\x45ncode\x12\'.remembrancer.internal.v1.EncodeRequest\x1a(.remembrancer.internal.v1.EncodeResponse\x12\x61\n\x08GetModel\x12).remembrancer.internal.v1.GetModelRequest\x1a*.remembrancer.internal.v1.GetModelResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&remembrancer/internal/v1/encoder.proto\x12\x18remembrancer.internal.v1\x1a$remembrancer/internal/v1/store.proto\"t\n\rEncodeRequest\x12,\n\x04lane\x18\x01 \x01(\x0e\x32\x1e.remembrancer.internal.v1.Lane\x12\x35\n\x06inputs\x18\x02 \x03(\x0b\x32%.remembrancer.internal.v1.EncodeInput\",\n\x0b\x45ncodeInput\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0f\n\x07\x61nalyse\x18\x02 \x01(\t\"\x83\x01\n\x0e\x45ncodeResponse\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x11\n\tdimension\x18\x02 \x01(\x05\x12\x32\n\x07results\x18\x03 \x03(\x0b\x32!.remembrancer.internal.v1.Encoded\x12\x18\n\x10unrelated_cosine\x18\x04 \x01(\x01\"`\n\x07\x45ncoded\x12\x0f\n\x07vectors\x18\x01 \x01(\x0c\x12\x34\n\x08\x61nalysis\x18\x02 \x01(\x0b\x32\".remembrancer.internal.v1.Analysis\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x08\"\x11\n\x0fGetModelRequest\"G\n\x10GetModelResponse\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x11\n\tdimension\x18\x02 \x01(\x05\x12\x0e\n\x06window\x18\x03 \x01(\x05*M\n\x04Lane\x12\x14\n\x10LANE_UNSPECIFIED\x10\x00\x12\x0e\n\nLANE_QUERY\x10\x01\x12\x0e\n\nLANE_WRITE\x10\x02\x12\x0f\n\x0bLANE_REFILL\x10\x03\x32\xd0\x01\n\x0e\x45ncoderService\x12[\n\x06\x45ncode\x12\'.remembrancer.internal.v1.EncodeRequest\x1a(.remembrancer.internal.v1.EncodeResponse\x12\x61\n\x08GetModel\x12).remembrancer.internal.v1.GetModelRequest\x1a*.remembrancer.internal.v1.GetModelResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remembrancer.internal.v1.encoder_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LANE']._serialized_start=578
-  _globals['_LANE']._serialized_end=638
+  _globals['_LANE']._serialized_start=594
+  _globals['_LANE']._serialized_end=671
   _globals['_ENCODEREQUEST']._serialized_start=106
   _globals['_ENCODEREQUEST']._serialized_end=222
   _globals['_ENCODEINPUT']._serialized_start=224
@@ -41,11 +41,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENCODERESPONSE']._serialized_start=271
   _globals['_ENCODERESPONSE']._serialized_end=402
   _globals['_ENCODED']._serialized_start=404
-  _globals['_ENCODED']._serialized_end=484
-  _globals['_GETMODELREQUEST']._serialized_start=486
-  _globals['_GETMODELREQUEST']._serialized_end=503
-  _globals['_GETMODELRESPONSE']._serialized_start=505
-  _globals['_GETMODELRESPONSE']._serialized_end=576
-  _globals['_ENCODERSERVICE']._serialized_start=641
-  _globals['_ENCODERSERVICE']._serialized_end=849
+  _globals['_ENCODED']._serialized_end=500
+  _globals['_GETMODELREQUEST']._serialized_start=502
+  _globals['_GETMODELREQUEST']._serialized_end=519
+  _globals['_GETMODELRESPONSE']._serialized_start=521
+  _globals['_GETMODELRESPONSE']._serialized_end=592
+  _globals['_ENCODERSERVICE']._serialized_start=674
+  _globals['_ENCODERSERVICE']._serialized_end=882
 # @@protoc_insertion_point(module_scope)

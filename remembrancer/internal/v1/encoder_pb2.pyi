@@ -31,7 +31,9 @@ class _LaneEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Lane.ValueType],
     LANE_QUERY: _Lane.ValueType  # 1
     """Somebody waits for a recall."""
     LANE_WRITE: _Lane.ValueType  # 2
-    """A write, a refill."""
+    """A write."""
+    LANE_REFILL: _Lane.ValueType  # 3
+    """Texts that were stored without a vector; nobody waits for them."""
 
 class Lane(_Lane, metaclass=_LaneEnumTypeWrapper):
     """Lane says how urgent a call is."""
@@ -41,7 +43,9 @@ LANE_UNSPECIFIED: Lane.ValueType  # 0
 LANE_QUERY: Lane.ValueType  # 1
 """Somebody waits for a recall."""
 LANE_WRITE: Lane.ValueType  # 2
-"""A write, a refill."""
+"""A write."""
+LANE_REFILL: Lane.ValueType  # 3
+"""Texts that were stored without a vector; nobody waits for them."""
 Global___Lane: _TypeAlias = Lane  # noqa: Y015
 
 @_typing.final
@@ -142,10 +146,13 @@ class Encoded(_message.Message):
 
     VECTORS_FIELD_NUMBER: _builtins.int
     ANALYSIS_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
     vectors: _builtins.bytes
     """float16, little-endian, windows x dimension, each window of unit length; up to 32 windows, of a query up to 8.
-    Empty when the model cannot read the text.
+    Empty when the model cannot read the text, or `failed`.
     """
+    failed: _builtins.bool
+    """Whether the model made no usable vector of the text; another try may fail as well."""
     @_builtins.property
     def analysis(self) -> _store_pb2.Analysis:
         """Unset when no analysis was asked for."""
@@ -155,10 +162,11 @@ class Encoded(_message.Message):
         *,
         vectors: _builtins.bytes = ...,
         analysis: _store_pb2.Analysis | None = ...,
+        failed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis", b"analysis", "failed", b"failed", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

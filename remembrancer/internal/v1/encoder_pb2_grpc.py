@@ -54,7 +54,8 @@ class EncoderServiceServicer:
     """
 
     def Encode(self, request, context):
-        """Encode embeds and analyses texts. QUERY calls go before WRITE calls.
+        """Encode embeds and analyses texts. QUERY calls go before WRITE calls, and these before REFILL calls. A text that cannot
+        be embedded does not fail the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,9 @@ class EncoderServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> EncoderServiceAsyncStub: ...
     Encode: _grpc.UnaryUnaryMultiCallable[_encoder_pb2.EncodeRequest, _encoder_pb2.EncodeResponse]
-    """Encode embeds and analyses texts. QUERY calls go before WRITE calls."""
+    """Encode embeds and analyses texts. QUERY calls go before WRITE calls, and these before REFILL calls. A text that cannot
+    be embedded does not fail the others.
+    """
     GetModel: _grpc.UnaryUnaryMultiCallable[_encoder_pb2.GetModelRequest, _encoder_pb2.GetModelResponse]
     """GetModel says which model the encoder serves."""
 
@@ -48,7 +50,9 @@ class EncoderServiceAsyncStub(EncoderServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Encode: _aio.UnaryUnaryMultiCallable[_encoder_pb2.EncodeRequest, _encoder_pb2.EncodeResponse]  # type: ignore[assignment]
-    """Encode embeds and analyses texts. QUERY calls go before WRITE calls."""
+    """Encode embeds and analyses texts. QUERY calls go before WRITE calls, and these before REFILL calls. A text that cannot
+    be embedded does not fail the others.
+    """
     GetModel: _aio.UnaryUnaryMultiCallable[_encoder_pb2.GetModelRequest, _encoder_pb2.GetModelResponse]  # type: ignore[assignment]
     """GetModel says which model the encoder serves."""
 
@@ -63,7 +67,9 @@ class EncoderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _encoder_pb2.EncodeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_encoder_pb2.EncodeResponse, _abc.Awaitable[_encoder_pb2.EncodeResponse]]:
-        """Encode embeds and analyses texts. QUERY calls go before WRITE calls."""
+        """Encode embeds and analyses texts. QUERY calls go before WRITE calls, and these before REFILL calls. A text that cannot
+        be embedded does not fail the others.
+        """
 
     @_abc_1.abstractmethod
     def GetModel(

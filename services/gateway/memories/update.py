@@ -68,9 +68,9 @@ async def update_memory(
         plan.embedded = not stored.unembedded
         change.require_same("record", keys.records, str(stored.n), stored.raw)
         if new_text and encoded is not None:
-            plan.embedded = bool(encoded.model_id)
+            plan.embedded = encoded.complete
             await _relist(parts, change, stored, record)
-            sets = await sets_for(parts, keys, encoded.model_id)
+            sets = await sets_for(parts, keys, encoded.model_id if encoded.complete else "")
             sets.require(change)
             put_record(change, stored.n, record, encoded.texts[0], encoded.model_id, sets)
         elif plan.changed:

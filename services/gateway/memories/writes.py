@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from google.protobuf.message import Message
@@ -95,6 +95,8 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
             )
         sets = await sets_for(parts, keys, encoded.model_id)
         change, plan = _change(parts, keys, drafts, state, encoded, sets)
+        if any(not item.embedded and not item.matched for item in plan.items):
+            await parts.scopes.note_unembedded(keys.partition)
         change.require_count("pause", pause, "EXISTS", 0)
         plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
         idempotency.remember(change, plan)
@@ -124,7 +126,7 @@ async def _encode(parts: Parts, drafts: Sequence[Draft], state: WriteState, call
     texts = [Encoded(None, store_pb2.Analysis())] * len(drafts)
     for i, text in zip(wanted, encoded.texts, strict=True):
         texts[i] = text
-    return EncodedTexts(encoded.model_id, encoded.dimension, texts)
+    return replace(encoded, texts=texts)
 
 
 def _change(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
@@ -61,7 +62,7 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
         if closing.texts() and (not state.ever_written or not encoded.model_id):
             await register(parts, keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension)
         sets = (
-            await sets_for(parts, keys, encoded.model_id)
+            await sets_for(parts, keys, encoded.model_id if _complete(texts) else "")
             if closing.texts()
             else await read_sets(parts.store, parts.models, keys)
         )
@@ -73,6 +74,10 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
             case FirstAnswer() as first:
                 return _again(first)
     raise Conflict("the session changed too often meanwhile; try again")
+
+
+def _complete(texts: Mapping[str, Encoded]) -> bool:
+    return all(text.vectors is not None for text in texts.values())
 
 
 class _Texts:

@@ -21,7 +21,7 @@ async def register(parts: Parts, partition: str, scope: str, *, model_id: str = 
 
 
 async def sets_for(parts: Parts, keys: PartitionKeys, model_id: str) -> VectorSets:
-    """Return the partition's sets for a change with vectors of one model, "" = none.
+    """Return the partition's sets for a change with vectors of one model, "" = not for all of its records.
 
     When these do not serve, it is noted that the partition may hold records without a vector. Errors: StoreUnavailable.
     """

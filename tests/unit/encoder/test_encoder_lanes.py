@@ -78,3 +78,18 @@ async def test_no_more_threads_than_allowed_are_busy() -> None:
 
     await asyncio.gather(*(lanes.run(Lane(i % 2), work) for i in range(20)))
     assert most == 2
+
+
+async def test_what_nobody_waits_for_goes_last() -> None:
+    lanes, order, go = Lanes(1), list[str](), threading.Event()
+    held = asyncio.ensure_future(lanes.run(Lane.WRITE, go.wait))
+    await asyncio.sleep(0)
+    waiting = [
+        asyncio.ensure_future(lanes.run(lane, order.append, lane.name))
+        for lane in (Lane.REFILL, Lane.WRITE, Lane.QUERY)
+    ]
+    await asyncio.sleep(0)
+    go.set()
+    await asyncio.gather(held, *waiting)
+    assert order == ["QUERY", "WRITE", "REFILL"]
+    lanes.close()

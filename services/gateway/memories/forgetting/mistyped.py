@@ -41,7 +41,8 @@ def derived_types(keys: PartitionKeys, models: Collection[str]) -> dict[str, byt
     """Return the type of every key that holds what is derived from a partition's records, by its name."""
     hashes = (keys.learned, keys.counts, keys.duplicates, keys.speakers, keys.episodes, *map(keys.vectors, models))
     sorted_sets = dict.fromkeys((keys.live, keys.tally), SORTED_SET)
-    return {**dict.fromkeys(hashes, HASH), keys.unembedded: SET, keys.behind: SET, **sorted_sets}
+    sets = dict.fromkeys((keys.unembedded, keys.behind, keys.aside), SET)
+    return {**dict.fromkeys(hashes, HASH), **sets, **sorted_sets}
 
 
 def session_types(keys: PartitionKeys, ledgers: Collection[str]) -> dict[str, bytes]:

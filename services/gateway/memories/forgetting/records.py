@@ -139,7 +139,7 @@ async def _erase(
         change.announce(FeedOp.RECORD, n)
     for key in (keys.records, keys.learned, keys.counts, *map(keys.vectors, models)):
         change.write("HDEL", key, *fields)
-    for waiting in (keys.unembedded, keys.behind):
+    for waiting in (keys.unembedded, keys.behind, keys.aside):
         change.write("SREM", waiting, *fields)
     await _delist(parts, change, records)
     await _uncount_speakers(parts, change, list(records.values()))
