@@ -7,7 +7,7 @@
 -- store refuse the whole script when it is out of memory, instead of the first command that needs more.
 local TYPES = {
   HSET = 'hash', HDEL = 'hash', HINCRBY = 'hash', SADD = 'set', SREM = 'set', ZADD = 'zset', ZREM = 'zset',
-  RPUSH = 'list', LREM = 'list', SET = 'any', DEL = 'any', UNLINK = 'any', PEXPIRE = 'any',
+  ZREMRANGEBYSCORE = 'zset',  RPUSH = 'list', LREM = 'list', SET = 'any', DEL = 'any', UNLINK = 'any', PEXPIRE = 'any',
 }
 local GROWS = {HSET = true, HINCRBY = true, SADD = true, ZADD = true, RPUSH = true}
 local COUNTED = {LLEN = 'list', HLEN = 'hash', SCARD = 'set', ZCARD = 'zset', EXISTS = 'any'}

@@ -78,7 +78,7 @@ class PartitionKeys:
 
     @property
     def meta(self) -> str:
-        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id; notes of `vector_sets`."""
+        """Hash: `n` last sequence number, `f` last feed counter, `head` newest feed id; and some notes."""
         return self._key("meta")
 
     @property
@@ -192,6 +192,30 @@ class PartitionKeys:
     def advised(self, caller: str, session_key: str) -> str:
         """There, with an expiry, once these calls were told in full that the encoder is down."""
         return self._key("advised", digest(caller, session_key))
+
+    @property
+    def sessions(self) -> str:
+        """Sorted set: ledgers of the sessions that are kept, by their last activity in ms."""
+        return self._key("idx", "sessions")
+
+    @property
+    def stateless(self) -> str:
+        """Sorted set: ledgers of the stateless retrievals that are kept, by when they expire, in ms."""
+        return self._key("idx", "stateless")
+
+    @property
+    def answers(self) -> str:
+        """Sorted set: keys of remembered answers to recalls, by when they expire, in ms."""
+        return self._key("idx", "answers")
+
+    def commented(self, n: int) -> str:
+        """Set: `<ledger>:<key>` of the retrievals whose feedback has words on record N; some may be gone."""
+        return self._key("idx", "commented", str(n))
+
+    @property
+    def to_scrub(self) -> str:
+        """Set: what erasures left to do; N of records that went, and ledgers of sessions that wrote some of them."""
+        return self._key("scrub")
 
     @property
     def imported(self) -> str:

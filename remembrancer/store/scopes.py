@@ -25,6 +25,16 @@ class ScopeRegistry:
         await self._do("HSET", SCOPES, partition, scope)
         await self._do("SADD", _alike_key(scope), scope)
 
+    async def strike_out(self, partition: str, scope: str) -> None:
+        """Take a scope out of the registry."""
+        await self._do("SREM", _alike_key(scope), scope)
+        await self._do("HDEL", SCOPES, partition)
+
+    async def name_of(self, partition: str) -> str | None:
+        """Return the scope that is registered for a partition, None without one."""
+        found = await self._do("HGET", SCOPES, partition)
+        return _text(found) if found is not None else None
+
     async def all(self) -> dict[str, str]:
         """Return every registered partition digest with its scope, some of them empty."""
         with store_failures():

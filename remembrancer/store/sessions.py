@@ -20,6 +20,7 @@ from remembrancer.model.task_context import to_json
 from remembrancer.store.change import Change, StoreTime
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
+from remembrancer.store.traces import drop_old_sessions, trace_session, trace_stateless
 from remembrancer.v1 import session_pb2
 
 CONTINUITY_MS: Final = 90 * 86_400_000
@@ -92,7 +93,9 @@ def session_from(ref: SessionRef, answer: list[bytes | None], now_ms: int, reten
         return None
 
 
-def open_session(change: Change, ref: SessionRef, info: store_pb2.SessionInfo, context: dict[str, Any]) -> None:
+def open_session(
+    change: Change, ref: SessionRef, info: store_pb2.SessionInfo, context: dict[str, Any], retention: Retention
+) -> None:
     """Add the writes that open a session; `touch` must follow, at the end of the change."""
     key = change.keys.session(ref.ledger)
     change.write(
@@ -100,7 +103,9 @@ def open_session(change: Change, ref: SessionRef, info: store_pb2.SessionInfo, c
         to_json(context),
     )  # fmt: skip
     change.write("SET", change.keys.continuity(info.continuity_id), info.caller, "PX", CONTINUITY_MS)
-    change.write("ZADD", change.keys.sessions_of(info.caller), 0, listing(ref, info.opened_at.ToMilliseconds()))
+    opened_ms = info.opened_at.ToMilliseconds()
+    change.write("ZADD", change.keys.sessions_of(info.caller), 0, listing(ref, opened_ms))
+    drop_old_sessions(change, opened_ms, retention.idle_ms + retention.kept_ms)
 
 
 def require_open(change: Change, ref: SessionRef, retention: Retention) -> None:
@@ -134,6 +139,7 @@ def enter_retrieval(change: Change, ref: RetrievalRef, retrieval: store_pb2.Retr
     change.write("HSET", keys.ledger(ref.ledger), f"r:{ref.key}", retrieval.SerializeToString())
     if ref.stateless:
         change.write("PEXPIRE", keys.ledger(ref.ledger), retention.stateless_ms)
+        trace_stateless(change, ref.ledger, retrieval.at.ToMilliseconds(), retention.stateless_ms)
         return
     change.write("ZADD", keys.uncovered(ref.ledger), StoreTime(), ref.key)
     change.write("RPUSH", keys.retrievals(ref.ledger), ref.key)
@@ -195,5 +201,6 @@ def _keep(change: Change, ref: SessionRef, caller: str, ms: int, retention: Rete
         keys.used_procedures(ledger),
     ):
         change.write("PEXPIRE", key, ms)
-    # The list must not go before any of its sessions, the other ones included.
+    # The lists must not go before any of their sessions, the other ones included.
     change.write("PEXPIRE", keys.sessions_of(caller), retention.idle_ms + retention.kept_ms)
+    trace_session(change, ledger, retention.idle_ms + retention.kept_ms)

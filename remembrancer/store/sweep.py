@@ -1,29 +1,20 @@
-"""What an erasure needs beyond single partitions' hashes: finding keys, notes of what is to be done."""
+"""What an erasure needs beyond single partitions: notes of what is to be done."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any
 
 from remembrancer.store.failures import store_failures
 from remembrancer.store.keys import ERASING, REWRITE
 
-PAGE: Final = 500
-
 
 class Sweeper:
-    """Walks the store. All methods raise StoreUnavailable."""
+    """The notes. All methods raise StoreUnavailable."""
 
     def __init__(self, redis: Any) -> None:
         """Take a client from `connect`."""
         self._redis = redis
-
-    async def keys(self, pattern: str) -> AsyncIterator[str]:
-        """Yield every key that matches and is there all the while; one may come twice."""
-        with store_failures():
-            async for key in self._redis.scan_iter(match=pattern, count=PAGE):
-                yield key.decode()
 
     async def begin(self, partition: str) -> None:
         """Note that a partition may have erasures in progress; to be called before the first is written."""

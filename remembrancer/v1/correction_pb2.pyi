@@ -130,8 +130,8 @@ class ForgetRequest(_message.Message):
     memory_id: _builtins.str
     """One memory or procedure: `sch_N`, `evt_N`, `ep_N`, `proc_N`."""
     whole_scope: _builtins.bool
-    """Everything in the scope, procedures and the texts of its sessions and ledgers included; must be true. Sessions
-    that are open stay open. With a tenant scope neither user nor session may be set.
+    """Everything in the scope, procedures and the texts of its sessions and ledgers included; must be true. Its name
+    leaves the list of scopes until something is written to it again. Sessions that are open stay open. With a tenant scope neither user nor session may be set.
     """
     suppress: _builtins.bool
     """Only hide: nothing is erased, and RestoreMemory brings it back. Not with `whole_scope`."""
@@ -144,7 +144,9 @@ class ForgetRequest(_message.Message):
     @_builtins.property
     def selection(self) -> _record_pb2.MemorySelection:
         """All memories and procedures that match. It must set a bound: an axis that is not in `any_axis`, a kind, a type or
-        a time. Otherwise the call is INVALID_ARGUMENT.
+        a time. Otherwise the call is INVALID_ARGUMENT. The texts of sessions go along, of their feedback, too: of those
+        that match by their axes and the time they were opened, where no kind and no type is set, and of those that are
+        left without a record. The sessions stay in their state.
         """
 
     @_builtins.property

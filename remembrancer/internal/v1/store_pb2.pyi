@@ -463,7 +463,7 @@ class SessionInfo(_message.Message):
     caller: _builtins.str
     """Who opened it."""
     scope: _builtins.str
-    """Canonical scope."""
+    """Canonical scope; "" once the scope was forgotten."""
     task: _builtins.str
     """What for."""
     initial_goal: _builtins.str
@@ -655,7 +655,9 @@ Global___FeedbackLog: _TypeAlias = FeedbackLog  # noqa: Y015
 
 @_typing.final
 class RecallPlan(_message.Message):
-    """RecallPlan is an answered recall without its texts: what a repeated request_id gives again. Texts are read anew."""
+    """RecallPlan is an answered recall without its texts: what a repeated request_id gives again. It holds nothing that comes
+    from a record's text, so that an erasure need not look for it: texts and names are read from the records anew.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -759,29 +761,29 @@ Global___RecallPlan: _TypeAlias = RecallPlan  # noqa: Y015
 
 @_typing.final
 class PlannedEntity(_message.Message):
-    """PlannedEntity is an entity without its label."""
+    """PlannedEntity is an entity without its id and label."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ENTITY_ID_FIELD_NUMBER: _builtins.int
+    MARK_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     N_FIELD_NUMBER: _builtins.int
-    entity_id: _builtins.str
-    """Its id."""
+    mark: _builtins.int
+    """Tells the entity from the others of the record; see remembrancer.model.entity_mark."""
     score: _builtins.float
     """0..1."""
     n: _builtins.int
-    """The record whose label for it is shown; without that record, or the entity in it, it is left out."""
+    """The record whose id and label for it are shown; without that record, or the entity in it, it is left out."""
     def __init__(
         self,
         *,
-        entity_id: _builtins.str = ...,
+        mark: _builtins.int = ...,
         score: _builtins.float = ...,
         n: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity_id", b"entity_id", "n", b"n", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mark", b"mark", "n", b"n", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -856,7 +858,7 @@ class PlannedHit(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     PATHWAY_FIELD_NUMBER: _builtins.int
     FOUND_BY_FIELD_NUMBER: _builtins.int
-    WHY_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
     n: _builtins.int
     """The record."""
     relevance: _builtins.float
@@ -870,8 +872,8 @@ class PlannedHit(_message.Message):
         """See Hit."""
 
     @_builtins.property
-    def why(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """See Hit."""
+    def path(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlannedStep]:
+        """The path of an associated memory, from the seed outwards."""
 
     def __init__(
         self,
@@ -881,15 +883,49 @@ class PlannedHit(_message.Message):
         score: _builtins.float = ...,
         pathway: _recall_pb2.Pathway.ValueType = ...,
         found_by: _abc.Iterable[_common_pb2.Tier.ValueType] | None = ...,
-        why: _abc.Iterable[_builtins.str] | None = ...,
+        path: _abc.Iterable[Global___PlannedStep] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["found_by", b"found_by", "n", b"n", "pathway", b"pathway", "relevance", b"relevance", "score", b"score", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found_by", b"found_by", "n", b"n", "path", b"path", "pathway", b"pathway", "relevance", b"relevance", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PlannedHit: _TypeAlias = PlannedHit  # noqa: Y015
+
+@_typing.final
+class PlannedStep(_message.Message):
+    """PlannedStep is one step of a path without words."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    SOURCE_KIND_FIELD_NUMBER: _builtins.int
+    MARK_FIELD_NUMBER: _builtins.int
+    kind: _builtins.int
+    """EdgeKind of the tier's answer, as a number."""
+    source: _builtins.int
+    """The record the step started from."""
+    source_kind: Global___RecordKind.ValueType
+    """What that record was; UNSPECIFIED = it was not there any more."""
+    mark: _builtins.int
+    """For a shared entity: its mark, as in PlannedEntity."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.int = ...,
+        source: _builtins.int = ...,
+        source_kind: Global___RecordKind.ValueType = ...,
+        mark: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "mark", b"mark", "source", b"source", "source_kind", b"source_kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlannedStep: _TypeAlias = PlannedStep  # noqa: Y015
 
 @_typing.final
 class PlannedProcedure(_message.Message):
@@ -1199,6 +1235,7 @@ class Erasure(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ERASED_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
     n: _builtins.int
     """One record."""
     everything: _builtins.bool
@@ -1211,6 +1248,8 @@ class Erasure(_message.Message):
     """How far it has come."""
     erased: _builtins.int
     """Records erased so far."""
+    scope: _builtins.str
+    """Of everything: the canonical scope, whose name leaves the registries."""
     @_builtins.property
     def bounds(self) -> Global___ErasureBounds:
         """All memories within bounds."""
@@ -1230,10 +1269,11 @@ class Erasure(_message.Message):
         stage: Global___ErasureStage.ValueType = ...,
         erased: _builtins.int = ...,
         at: _timestamp_pb2.Timestamp | None = ...,
+        scope: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "everything", b"everything", "n", b"n", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "done", b"done", "erased", b"erased", "everything", b"everything", "last", b"last", "n", b"n", "stage", b"stage", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bounds", b"bounds", "done", b"done", "erased", b"erased", "everything", b"everything", "last", b"last", "n", b"n", "scope", b"scope", "stage", b"stage", "target", b"target"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["n", "bounds", "everything"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015

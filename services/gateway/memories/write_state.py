@@ -12,6 +12,7 @@ from remembrancer.model.ids import SessionRef
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read, fields_at, members_at
+from remembrancer.store.registration import UNLISTED
 from remembrancer.store.sessions import Session, session_reads
 from remembrancer.v1 import common_pb2
 from services.gateway.requests.calls import Call
@@ -51,11 +52,13 @@ class WriteState:
     """The state that a write starts from.
 
     `raw` are the lists of equal texts as stored, by digest, `stored` the records in them; `first` is the plan of the
-    first answer when the same request came in earlier, and then nothing else counts.
+    first answer when the same request came in earlier, and then nothing else counts. `unlisted` is a note of
+    `registration`.
     """
 
     now_ms: int
     ever_written: bool
+    unlisted: bytes | None
     session: Session | None
     paused: bool = False
     raw: dict[str, bytes | None] = field(default_factory=dict)
@@ -76,13 +79,13 @@ async def read_write_state(
 ) -> WriteState:
     """Return what the drafts meet. Errors: SessionNotFound, RequestIdReused, StoreUnavailable."""
     digests = sorted({draft.duplicate for draft in drafts if draft.duplicate})
-    reads: list[Read] = [("HGET", keys.meta, "n"), ("EXISTS", pause), ("HMGET", keys.duplicates, *digests)]
+    reads: list[Read] = [("HMGET", keys.meta, "n", UNLISTED), ("EXISTS", pause), ("HMGET", keys.duplicates, *digests)]
     reads += [session_reads(ref)] if ref is not None else []
     snapshot = await parts.store.read(*reads, *idempotency.reads())
-    n, paused, lists, *rest = snapshot.answers
+    (n, unlisted), paused, lists, *rest = snapshot.answers
     session = owned(ref, rest.pop(0), snapshot.now_ms, call.caller, parts.retention) if ref is not None else None
     raw = dict(zip(digests, lists, strict=True))
-    state = WriteState(snapshot.now_ms, decode.last_number(n) > 0, session, bool(paused), raw)
+    state = WriteState(snapshot.now_ms, decode.last_number(n) > 0, unlisted, session, bool(paused), raw)
     first = idempotency.first(rest)
     if first is not None:
         state.first, state.first_base = store_pb2.WritePlan.FromString(first.answer), first.base

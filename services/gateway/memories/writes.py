@@ -17,6 +17,7 @@ from remembrancer.model.scope import ScopeKey
 from remembrancer.store.change import Allocated, Change, Numbers
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
+from remembrancer.store.registration import require_listed
 from remembrancer.store.sessions import require_open, touch
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
@@ -89,7 +90,7 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
             return Written([memory_pb2.WriteResult() for _ in drafts], (), persisted=False)
         if encoded is None:
             encoded = await _encode(parts, drafts, state, call)
-        if not state.ever_written or not encoded.model_id:
+        if not state.ever_written or state.unlisted is not None or not encoded.model_id:
             await register(
                 parts, keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
             )
@@ -139,6 +140,7 @@ def _change(
 ) -> tuple[Change, store_pb2.WritePlan]:
     change, plan = Change(keys), store_pb2.WritePlan()
     sets.require(change)
+    require_listed(change, state.unlisted)
     if state.session is not None:
         require_open(change, state.session.ref, parts.retention)
     for digest, raw in state.raw.items():

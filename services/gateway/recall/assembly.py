@@ -10,6 +10,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.ids import number_of, record_id
 from remembrancer.v1 import common_pb2, recall_pb2
 from services.gateway.recall.evidence import evidence_of
+from services.gateway.recall.path import entity_in, path_of
 from services.gateway.recall.procedures import procedure_of
 from services.gateway.recall.timeline import timeline
 from services.gateway.recall.usage import texts_out
@@ -37,7 +38,7 @@ async def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: Toke
     shown = [hit for hit in plan.hits if hit.n in texts.records]
     hits = recall_pb2.Hits(entities=_entities(plan.entities, texts.records))
     for planned in shown:
-        hit = hit_of(planned, texts.records[planned.n])
+        hit = hit_of(planned, texts.records)
         (hits.turns if hit.kind == common_pb2.MEMORY_KIND_TURN else hits.observations).append(hit)
     for listed in (hits.turns, hits.observations):
         listed.sort(key=lambda h: (-h.score, number_of(h.memory_id)))
@@ -74,8 +75,9 @@ async def recall_response(plan: store_pb2.RecallPlan, texts: Texts, tokens: Toke
     return response
 
 
-def hit_of(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb2.Hit:
-    """Return one memory as it is shown."""
+def hit_of(planned: store_pb2.PlannedHit, records: Mapping[int, store_pb2.Record]) -> recall_pb2.Hit:
+    """Return one memory, which is among `records`, as it is shown."""
+    record = records[planned.n]
     hit = recall_pb2.Hit(
         memory_id=record_id(record.kind, planned.n),
         content=record.content[:PREVIEW],
@@ -96,7 +98,7 @@ def hit_of(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb
         occurred_at=record.occurred_at,
         recorded_at=record.recorded_at,
         time_uncertain=record.time_uncertain,
-        why=planned.why,
+        why=path_of(planned, records),
     )
     if record.HasField("source") or record.origin_scope:
         hit.provenance.source_kind = record.source.kind
@@ -110,10 +112,9 @@ def _entities(
     planned: Iterable[store_pb2.PlannedEntity], records: Mapping[int, store_pb2.Record]
 ) -> Iterator[recall_pb2.EntityHit]:
     for each in planned:
-        mentioned = records[each.n].analysis.entities if each.n in records else ()
-        label = next((entity.label for entity in mentioned if entity.entity_id == each.entity_id), "")
-        if label:
-            yield recall_pb2.EntityHit(entity_id=each.entity_id, label=label, score=each.score)
+        entity = entity_in(records.get(each.n), each.mark)
+        if entity is not None:
+            yield recall_pb2.EntityHit(entity_id=entity.entity_id, label=entity.label, score=each.score)
 
 
 def _best_first(hits: Iterable[store_pb2.PlannedHit]) -> list[int]:

@@ -42,7 +42,7 @@ async def context_response(
         degraded_advisory=plan.degraded_advisory,
     )
     shown = [hit for hit in plan.recall.hits if hit.n in texts.records]
-    memories = [_message(hit, texts.records[hit.n]) for hit in shown]
+    memories = [_message(hit, texts.records) for hit in shown]
     response.messages.extend(in_order([*memories, *echoes(request.external_context)]))
     roles = filter_only_roles(request.external_context)
     if roles:
@@ -74,7 +74,8 @@ def _show_whole(response: recall_pb2.RecallWithContextResponse, records: Mapping
         response.full_content_budget_chars = FULL_BUDGET
 
 
-def _message(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_pb2.ContextMessage:
+def _message(planned: store_pb2.PlannedHit, records: Mapping[int, store_pb2.Record]) -> recall_pb2.ContextMessage:
+    record = records[planned.n]
     content = record.content[:PREVIEW]
     message = recall_pb2.ContextMessage(
         origin=recall_pb2.MESSAGE_ORIGIN_MEMORY,
@@ -85,7 +86,7 @@ def _message(planned: store_pb2.PlannedHit, record: store_pb2.Record) -> recall_
         content_length=len(record.content),
         timestamp_text=record.occurred_at.ToJsonString(),
         timestamp=record.occurred_at,
-        memory=hit_of(planned, record),
+        memory=hit_of(planned, records),
     )
     message.memory.ClearField("content")
     return message

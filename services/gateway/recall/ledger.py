@@ -12,6 +12,7 @@ from remembrancer.model.task_context import merge, to_json
 from remembrancer.store.change import Change
 from remembrancer.store.partition import Applied
 from remembrancer.store.sessions import Session, enter_retrieval, require_open, touch
+from remembrancer.store.traces import trace_answer
 from services.gateway.recall.recall_state import RecallState
 from services.gateway.search.searcher import Found
 from services.gateway.shared.idempotency import FirstAnswer
@@ -41,6 +42,7 @@ async def enter(parts: Parts, state: RecallState, entry: store_pb2.Retrieval, an
         if session is not None:
             touch(change, session.ref, entry.caller, parts.retention)
         state.idempotency.remember(change, answer)
+        trace_answer(change, state.retrieval.partition.now_ms)
         match await apply_once(parts, change, state.idempotency):
             case Applied():
                 return None

@@ -8,6 +8,7 @@ from google.protobuf import timestamp_pb2
 
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model import fusion
+from remembrancer.model.entity_mark import mark_of
 from remembrancer.model.ids import record_id
 from remembrancer.model.ranking import DECIMALS
 from remembrancer.runtime.status import to_status
@@ -27,7 +28,7 @@ def plan_recall(
             *(_hit(c, recall_pb2.PATHWAY_ASSOCIATED, found.records) for c in found.associated),
         ],
         entities=[
-            store_pb2.PlannedEntity(entity_id=e.entity.entity_id, score=round(e.score, DECIMALS), n=e.n)
+            store_pb2.PlannedEntity(mark=mark_of(e.entity.entity_id), score=round(e.score, DECIMALS), n=e.n)
             for e in found.entities
         ],
         procedures=[
@@ -59,27 +60,15 @@ def _hit(
         score=candidate.score,
         pathway=pathway,
         found_by=candidate.found_by,
-        why=[] if direct else [_step(step, records) for step in candidate.path],
+        path=[] if direct else [_step(step, records) for step in candidate.path],
     )
 
 
-def _step(step: tier_pb2.PathStep, records: Mapping[int, store_pb2.Record]) -> str:
+def _step(step: tier_pb2.PathStep, records: Mapping[int, store_pb2.Record]) -> store_pb2.PlannedStep:
     record = records.get(step.source)
-    source = record_id(record.kind, step.source) if record is not None else "an earlier memory"
-    match step.kind:
-        case tier_pb2.EDGE_KIND_SHARES_ENTITY:
-            return f'shares "{step.entity.label}" with {source}'
-        case tier_pb2.EDGE_KIND_NEXT_TURN:
-            return f"next turn of {source}"
-        case tier_pb2.EDGE_KIND_PREVIOUS_TURN:
-            return f"previous turn of {source}"
-        case tier_pb2.EDGE_KIND_SAME_SESSION:
-            return f"written in the same session as {source}"
-        case tier_pb2.EDGE_KIND_SAME_CONVERSATION:
-            return f"in the same conversation as {source}"
-        case tier_pb2.EDGE_KIND_USED_TOGETHER:
-            return f"used together with {source}"
-        case tier_pb2.EDGE_KIND_REPLACES:
-            return f"replaces {source}"
-        case _:
-            return f"linked with {source}"
+    return store_pb2.PlannedStep(
+        kind=step.kind,
+        source=step.source,
+        source_kind=record.kind if record is not None else store_pb2.RECORD_KIND_UNSPECIFIED,
+        mark=mark_of(step.entity.entity_id) if step.kind == tier_pb2.EDGE_KIND_SHARES_ENTITY else 0,
+    )

@@ -112,7 +112,8 @@ def ledger_entry(retrieval: Retrieval, plan: store_pb2.RecallPlan, found: Found)
 
 async def texts_for(parts: Parts, keys: PartitionKeys, plan: store_pb2.RecallPlan) -> Texts:
     """Return the records of a plan as they are now."""
-    ns = sorted({hit.n for hit in plan.hits} | {e.n for e in plan.entities} | {p.n for p in plan.procedures})
+    named = [hit.n for hit in plan.hits] + [step.source for hit in plan.hits for step in hit.path]
+    ns = sorted({*named, *(entity.n for entity in plan.entities), *(each.n for each in plan.procedures)})
     snapshot = await parts.store.read(fields_at(keys.records, ns), fields_at(keys.learned, ns))
     records, learned = snapshot.answers
     return Texts(

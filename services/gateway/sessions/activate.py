@@ -19,6 +19,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read
 from remembrancer.store.sessions import enter_retrieval, new_retrieval, open_session, touch
+from remembrancer.store.traces import trace_answer
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
 from services.gateway.recall.assembly import Texts, recall_response
 from services.gateway.recall.retrieval import (
@@ -87,12 +88,14 @@ async def activate(parts: Parts, request: session_pb2.ActivateRequest, call: Cal
     plan = _session_plan(session, continuity, request, state, found)
     plan.recall.CopyFrom(await plan_retrieval(parts, retrieval, found))
     change = Change(keys)
-    open_session(change, session, _info(request, checked, call, continuity, state), checked.context)
+    info = _info(request, checked, call, continuity, state)
+    open_session(change, session, info, checked.context, parts.retention)
     if gone:
         change.write("ZREM", keys.sessions_of(call.caller), *gone)
     enter_retrieval(change, retrieval.ref, ledger_entry(retrieval, plan.recall, found), parts.retention)
     touch(change, session, call.caller, parts.retention)
     idempotency.remember(change, plan)
+    trace_answer(change, state.now_ms)
     outcome = await apply_once(parts, change, idempotency)
     if isinstance(outcome, FirstAnswer):
         return await _again(parts, keys, outcome.answer)

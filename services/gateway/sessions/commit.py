@@ -59,7 +59,7 @@ async def commit(parts: Parts, request: session_pb2.CommitRequest, call: Call) -
             continue
         closing = Closing(request, context, state)
         texts = await encoded.of(closing.texts())
-        if closing.texts() and (not state.ever_written or not encoded.model_id):
+        if closing.texts() and (not state.ever_written or state.unlisted is not None or not encoded.model_id):
             await register(parts, keys.partition, scope.path, model_id=encoded.model_id, dimension=encoded.dimension)
         sets = (
             await sets_for(parts, keys, encoded.model_id if _complete(texts) else "")

@@ -14,6 +14,7 @@ from remembrancer.store import decode
 from remembrancer.store.change import Allocated, Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.registration import require_listed
 from remembrancer.store.sessions import PUBLIC_STATE, Retention, StoredState, end_session
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, session_pb2
@@ -60,6 +61,8 @@ class Closing:
         final = StoredState.EXPIRED if expired else StoredState.COMMITTED
         self._require_unchanged(change, retention)
         sets.require(change)
+        if self.texts():
+            require_listed(change, self._state.unlisted)
         plan = store_pb2.CommitPlan(
             session_id=session.id,
             state=PUBLIC_STATE[final],
@@ -90,7 +93,7 @@ class Closing:
         ledger, key = session.ref.ledger, keys.session(session.ref.ledger)
         change.require_same("session state", key, "state", session.raw["state"])
         change.require_same("session outcome", key, "outcome", session.raw["outcome"])
-        # An erasure of everything takes the words out of the session, too: none of them may come back in a record.
+        # An erasure that takes the session in takes its words, too: none of them may come back in a record.
         change.require_same("session context", key, "ctx", session.raw["ctx"])
         change.require_count("erasures", keys.erasures, "HLEN", self._state.erasures)
         if session.state is StoredState.OPEN:

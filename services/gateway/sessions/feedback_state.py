@@ -15,6 +15,7 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read, fields_at
 from remembrancer.store.sessions import Session, session_from, session_reads
 from remembrancer.v1 import session_pb2
+from services.gateway.sessions.comments import gone_comments
 from services.gateway.shared.idempotency import Idempotency
 from services.gateway.shared.parts import Parts
 
@@ -34,7 +35,8 @@ class FeedbackState:
     """The state that a feedback call starts from.
 
     `retrievals` are the caller's own. `alive` are the N of exposed records that were not erased since. `records` holds
-    those records that the call may change or name as replacements.
+    those records that the call may change or name as replacements. `gone_comments` are entries to be taken out of the
+    index of feedback with words, by N.
     """
 
     keys: PartitionKeys
@@ -44,6 +46,7 @@ class FeedbackState:
     alive: set[int]
     learned: dict[int, bytes | None]
     records: dict[int, bytes | None]
+    gone_comments: dict[int, list[str]]
 
 
 async def read_feedback_state(
@@ -86,6 +89,7 @@ async def read_feedback_state(
         alive=alive,
         learned=learned,
         records=records,
+        gone_comments=await gone_comments(parts, keys, _commented(items)),
     )
 
 
@@ -102,6 +106,15 @@ def _named(items: Iterable[session_pb2.FeedbackItem]) -> list[int]:
         if entry.assessment == session_pb2.MEMORY_ASSESSMENT_STALE
         for name in (entry.memory_id, entry.replacement_memory_id)
     )
+
+
+def _commented(items: Iterable[session_pb2.FeedbackItem]) -> list[int]:
+    """Return the N of records on which the call says something in words."""
+    memories = (entry.memory_id for item in items for entry in item.memory_feedback if entry.reason)
+    procedures = (
+        entry.procedure_id for item in items for entry in item.procedure_feedback if entry.contribution or entry.reason
+    )
+    return _numbers((*memories, *procedures))
 
 
 def _numbers(names: Iterable[str]) -> list[int]:

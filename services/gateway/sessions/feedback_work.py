@@ -6,6 +6,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model import learning, ledger
+from remembrancer.model.erasure import has_words, without_words
 from remembrancer.model.errors import RetrievalNotFound
 from remembrancer.model.ids import RetrievalRef, SessionRef, number_of, parse_record
 from remembrancer.runtime.status import to_status
@@ -14,6 +15,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.sessions import Retention, StoredState, require_open, touch
 from remembrancer.v1 import common_pb2, session_pb2
+from services.gateway.sessions.comments import note_comment
 from services.gateway.sessions.feedback_state import FeedbackState, Ledgered
 
 SHOWN: Final = 256
@@ -36,6 +38,7 @@ class Work:
         self._learned: dict[int, store_pb2.Learned] = {}
         self._staled: dict[int, store_pb2.Record] = {}
         self._used: dict[SessionRef, set[int]] = {}
+        self._commented: dict[int, set[tuple[str, str]]] = {}
 
     def knows(self, ref: RetrievalRef) -> bool:
         """Return whether there is such a retrieval of the caller's."""
@@ -46,8 +49,16 @@ class Work:
         entry = self._state.retrievals[ref]
         verdict = ledger.judge(entry.retrieval, entry.log, item, self._state.at, self._lookup, prefix)
         applied = session_pb2.AppliedFeedback(unchanged=verdict.unchanged)
+        gone = set()
         for row in verdict.changes:
             self._learn(ref, row, applied)
+            n = number_of(row.target)
+            if n not in self._state.alive:
+                gone.add(row.target)
+            elif has_words(row.after):
+                self._commented.setdefault(n, set()).add((ref.ledger, ref.key))
+        # No erasure would come by again for words on what is gone.
+        without_words(verdict.log, gone.__contains__, everything=False)
         self._relink(ref, entry, verdict.log, applied)
         self._logs[ref] = verdict.log
         return session_pb2.FeedbackResult(
@@ -66,6 +77,8 @@ class Work:
         self._write_learned(change)
         self._write_staled(change)
         self._write_uses(change, retention)
+        for n, retrievals in sorted(self._commented.items()):
+            note_comment(change, n, sorted(retrievals), self._state.gone_comments.get(n, ()))
         for session in self._state.sessions.values():
             if session.state is StoredState.OPEN:
                 require_open(change, session.ref, retention)

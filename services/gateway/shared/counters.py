@@ -11,7 +11,7 @@ from remembrancer.model.errors import StoreDamaged, StoreUnavailable, WriteNotDu
 from remembrancer.store import decode
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import PartitionStore, fields_at
+from remembrancer.store.partition import Conflicted, PartitionStore, fields_at
 
 
 class RecallCounters:
@@ -32,17 +32,24 @@ class RecallCounters:
     async def _bump(self, keys: PartitionKeys, ns: list[int], pause: str) -> None:
         if not ns:
             return
-        change = Change(keys)
-        change.require_count("pause", pause, "EXISTS", 0)
-        for n in ns:
-            change.write("HINCRBY", keys.counts, n, 1)
         try:
             try:
-                await self._store.apply(change)
+                while ns and (gone := await self._count(keys, ns, pause)) is not None:
+                    ns.remove(gone)
             except StoreDamaged:
                 await self._drop_damaged(keys, ns)
         except (StoreDamaged, StoreUnavailable, WriteNotDurable) as error:
             self._log.debug("recalls were not counted", reason=type(error).__name__)
+
+    async def _count(self, keys: PartitionKeys, ns: list[int], pause: str) -> int | None:
+        """Count them all, or return one that was erased meanwhile, when none is counted: no count must outlive it."""
+        change = Change(keys)
+        change.require_count("pause", pause, "EXISTS", 0)
+        for n in ns:
+            change.require_present(str(n), keys.records, str(n))
+            change.write("HINCRBY", keys.counts, n, 1)
+        outcome = await self._store.apply(change)
+        return decode.number(outcome.label.encode()) if isinstance(outcome, Conflicted) else None
 
     async def _drop_damaged(self, keys: PartitionKeys, ns: list[int]) -> None:
         """Drop counts that are no numbers, all when they are no hash: the next return of these records counts again."""

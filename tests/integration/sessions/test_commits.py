@@ -21,6 +21,7 @@ from remembrancer.client import (
 )
 from remembrancer.client.call import serialize
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model.ids import number_of
 from remembrancer.v1 import common_pb2, errors_pb2, recall_pb2, session_pb2
 from tests.gateway import Service
 from tests.integration.sessions.conftest import keys_of
@@ -306,5 +307,6 @@ def test_a_session_may_have_used_and_assessed_more_than_one_command_reads(
     rows = [store_pb2.FeedbackRow(memory=memory_feedback(f"sch_{n}", "used", reason="a word")) for n in many]
     stored.hset(keys.ledger(ref.ledger), "f:aaaaaaaaaaaaaaaa", store_pb2.FeedbackLog(rows=rows).SerializeToString())
     done = commit(session)
+    stored.sadd(keys.commented(number_of(done.episode_id)), f"{ref.ledger}:aaaaaaaaaaaaaaaa")
     assert client.forget(done.episode_id, scope=session.scope).forgotten == 1
     assert b"a word" not in stored.hget(keys.ledger(ref.ledger), "f:aaaaaaaaaaaaaaaa")

@@ -23,7 +23,7 @@ async def test_b5_a_thousand_retrievals_cost_the_same_each(
 ) -> None:
     session = SessionRef(keys.partition, new_token())
     change = Change(keys)
-    open_session(change, session, store_pb2.SessionInfo(caller="local", continuity_id="c"), {"kiln": "two"})
+    open_session(change, session, store_pb2.SessionInfo(caller="local", continuity_id="c"), {"kiln": "two"}, RETENTION)
     touch(change, session, "local", RETENTION)
     await store.apply(change)
 

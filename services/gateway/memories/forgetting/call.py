@@ -11,7 +11,7 @@ from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import Conflict, InvalidField
 from remembrancer.model.ids import new_token
 from remembrancer.model.scope import AXIS_LENGTH, ScopeKey, parse_scope
-from remembrancer.model.selection import Selection, is_bounded
+from remembrancer.model.selection import Selection, bounds_of, is_bounded
 from remembrancer.model.text import request_id, require
 from remembrancer.store import decode
 from remembrancer.store.change import Change
@@ -20,7 +20,7 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.live import oldest_after
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.v1 import common_pb2, correction_pb2
-from services.gateway.memories.forgetting.erasure import bounds_of, erase_copies, erase_records, progress
+from services.gateway.memories.forgetting.erasure import erase_copies, erase_records, progress
 from services.gateway.memories.forgetting.mistyped import drop_unless_hash
 from services.gateway.memories.forgetting.records import CHUNK
 from services.gateway.memories.selecting import check_selection, check_view, find
@@ -56,15 +56,15 @@ async def _forget(
     if first is not None:
         return await _again(parts, keys, store_pb2.ForgetPlan.FromString(first.answer))
     if request.suppress:
-        target, _ = await _target(parts, keys, request, view, selection)
+        target, _ = await _target(parts, keys, request, scope.path, view, selection)
         return correction_pb2.ForgetResponse(forgotten=await _suppress(parts, keys, target, selection, idempotency))
     name = new_token()
     await parts.sweeper.begin(keys.partition)
     await drop_unless_hash(parts.store, keys, keys.erasures)
     async for _ in tries(ATTEMPTS):
-        target, n = await _target(parts, keys, request, view, selection)
+        target, n = await _target(parts, keys, request, scope.path, view, selection)
         change = Change(keys)
-        if target.everything:
+        if target.WhichOneof("target") != "n":
             # What a commit made of a session's words in between must be erased with the rest.
             change.require_same("last number", keys.meta, "n", n)
         change.write("HSET", keys.erasures, name, target.SerializeToString())
@@ -110,6 +110,7 @@ async def _target(
     parts: Parts,
     keys: PartitionKeys,
     request: correction_pb2.ForgetRequest,
+    scope: str,
     view: Selection,
     selection: Selection | None,
 ) -> tuple[store_pb2.Erasure, bytes | None]:
@@ -122,7 +123,7 @@ async def _target(
         return store_pb2.Erasure(n=n, last=n, done=n - 1, at=at), raw
     if selection is not None:
         return store_pb2.Erasure(bounds=bounds_of(selection), last=last, at=at), raw
-    return store_pb2.Erasure(everything=True, last=last, at=at), raw
+    return store_pb2.Erasure(everything=True, scope=scope, last=last, at=at), raw
 
 
 async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction_pb2.ForgetResponse:

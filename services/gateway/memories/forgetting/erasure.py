@@ -11,30 +11,18 @@ from typing import Final
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.clock import from_ms
 from remembrancer.model.errors import Conflict
-from remembrancer.model.selection import Selection
 from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied
-from remembrancer.v1 import common_pb2
 from services.gateway.memories.forgetting.copies import scrub_copies
 from services.gateway.memories.forgetting.records import next_chunk
+from services.gateway.memories.forgetting.registry import strike_out
 from services.gateway.shared.idempotency import WRITES_MS
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.retries import tries
 
 ATTEMPTS: Final = 24
 """Tries of a chunk while its records, or those with equal texts and speakers, are written."""
-
-
-def bounds_of(selection: Selection) -> store_pb2.ErasureBounds:
-    """Return a selection as it is stored."""
-    return store_pb2.ErasureBounds(
-        axes=selection.axes,
-        kinds=[store_pb2.RecordKind.ValueType(kind) for kind in sorted(selection.kinds)],
-        types=[common_pb2.MemoryType.ValueType(type_) for type_ in sorted(selection.types)],
-        occurred_after=selection.after,
-        occurred_before=selection.before,
-    )
 
 
 async def progress(parts: Parts, keys: PartitionKeys, name: str) -> store_pb2.Erasure:
@@ -81,7 +69,9 @@ async def erase_copies(parts: Parts, keys: PartitionKeys, name: str) -> None:
     if raw is None:
         return
     erasure = store_pb2.Erasure.FromString(raw)
-    await scrub_copies(parts, keys, everything=erasure.everything)
+    await scrub_copies(parts, keys, erasure)
+    if erasure.everything:
+        await strike_out(parts, keys, erasure.scope)
     # Wanted before the erasure is gone: a crash in between costs a rewrite too many, not one too few.
     await parts.sweeper.want_rewrite()
     change = Change(keys)

@@ -8,7 +8,7 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.ids import parse_session
-from remembrancer.model.selection import Selection
+from remembrancer.model.selection import selection_of
 from remembrancer.model.speakers import names_of
 from remembrancer.store import decode
 from remembrancer.store.change import Change
@@ -19,6 +19,7 @@ from remembrancer.store.partition import fields_at
 from remembrancer.store.vector_sets import read_sets
 from services.gateway.memories.forgetting.mistyped import (
     HASH,
+    SET,
     STREAM,
     derived_types,
     drop_mistyped,
@@ -41,7 +42,7 @@ async def next_chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasu
     sets = await read_sets(parts.store, parts.models, keys)
     models = {*sets.models(), *await parts.models.ids()}
     derived = derived_types(keys, models)
-    types = {**derived, keys.feed: STREAM} | ({keys.records: HASH} if erasure.everything else {})
+    types = {**derived, keys.feed: STREAM, keys.to_scrub: SET} | ({keys.records: HASH} if erasure.everything else {})
     if await drop_mistyped(parts.store, change, types):
         _have_loaded_anew(change, erasure)
         return change
@@ -72,6 +73,8 @@ async def next_chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasu
     sets.require(change)
     if records:
         await _erase(parts, change, models, found, records)
+        if erasure.HasField("bounds") and ledgers:
+            change.write("SADD", keys.to_scrub, *ledgers)
         erasure.erased += len(records)
     erasure.done = upto
     if upto >= erasure.last:
@@ -108,14 +111,7 @@ def _have_loaded_anew(change: Change, erasure: store_pb2.Erasure) -> None:
 def _meant(erasure: store_pb2.Erasure, record: store_pb2.Record) -> bool:
     if erasure.WhichOneof("target") != "bounds":
         return True
-    bounds = erasure.bounds
-    return bool(record.kind) and Selection(
-        bounds.axes,
-        frozenset(bounds.kinds),
-        frozenset(bounds.types),
-        bounds.occurred_after if bounds.HasField("occurred_after") else None,
-        bounds.occurred_before if bounds.HasField("occurred_before") else None,
-    ).matches(record)
+    return bool(record.kind) and selection_of(erasure.bounds).matches(record)
 
 
 async def _episodes(parts: Parts, keys: PartitionKeys, ledgers: Sequence[str]) -> dict[int, bytes]:
@@ -141,6 +137,7 @@ async def _erase(
         change.write("HDEL", key, *fields)
     for waiting in (keys.unembedded, keys.behind, keys.aside):
         change.write("SREM", waiting, *fields)
+    change.write("SADD", keys.to_scrub, *fields)
     await _delist(parts, change, records)
     await _uncount_speakers(parts, change, list(records.values()))
     for n, record in records.items():

@@ -7,8 +7,9 @@ from typing import cast
 
 import pytest
 
-from remembrancer.internal.v1 import store_pb2
+from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.model.clock import from_ms
+from remembrancer.model.entity_mark import mark_of
 from remembrancer.model.fusion import ASSOCIATED_MAX
 from remembrancer.model.task_context import to_struct
 from remembrancer.v1 import common_pb2, recall_pb2
@@ -74,7 +75,15 @@ def everything(length: int) -> tuple[store_pb2.ContextPlan, Texts]:
             score=0.9,
             pathway=recall_pb2.PATHWAY_DIRECT,
             found_by=[common_pb2.TIER_ACTIVE, common_pb2.TIER_DEEP],
-            why=[WIDE * 256] * 3,
+            path=[
+                store_pb2.PlannedStep(
+                    kind=tier_pb2.EDGE_KIND_SHARES_ENTITY,
+                    source=n,
+                    source_kind=store_pb2.RECORD_KIND_OBSERVATION,
+                    mark=mark_of("ent_0"),
+                )
+            ]
+            * 3,
         )
         for n in ns
     ]
@@ -82,7 +91,7 @@ def everything(length: int) -> tuple[store_pb2.ContextPlan, Texts]:
     recall = store_pb2.RecallPlan(
         retrieval_id="r" * 100,
         hits=hits,
-        entities=[store_pb2.PlannedEntity(entity_id=f"ent_{i}", score=1, n=1) for i in range(10)],
+        entities=[store_pb2.PlannedEntity(mark=mark_of(f"ent_{i}"), score=1, n=1) for i in range(10)],
         procedures=[store_pb2.PlannedProcedure(n=n, relevance=1) for n in PROCEDURES],
         warnings=warnings,
         evidence_mode=recall_pb2.EVIDENCE_MODE_FULL,
