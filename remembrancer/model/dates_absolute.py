@@ -16,7 +16,13 @@ _MONTH: Final = rf"(?P<month>{MONTH})\b\.?"
 _DAY: Final = rf"(?P<day>{DAY}){ORDINAL}"
 _YEAR: Final = rf"(?P<year>{YEAR})"
 _SEASON: Final = rf"(?P<season>{'|'.join(calendar.SEASONS)})"
-_DURING: Final = r"(?:in|during|throughout|by|from)\s+(?:(?:early|mid|late)[\s-]+)?"
+_PERSON: Final = r"(?:april|may|june)\b(?!\s+(?:to|until|till|through|on|onwards?)\b)"
+"""What may be a person where something is by or from it, unless a span of time goes on."""
+
+_DURING: Final = (
+    r"(?:(?:in|during|throughout|by|from)\s+(?:early|mid|late)[\s-]+|(?:in|during|throughout)\s+"
+    rf"|(?:by|from)\s+(?!{_PERSON}))"
+)
 
 
 def _iso_date(match: re.Match[str], as_of: datetime) -> Window:

@@ -346,7 +346,8 @@ class RecallRequest(_message.Message):
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """The moment that recency and relative dates are read against; unset = now. Later memories are not favoured, and not
-        hidden.
+        hidden. A timestamp has no offset, so days, weeks and months that the query names ("yesterday", "in May") are those
+        of UTC.
         """
 
     @_builtins.property

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from remembrancer.internal.v1 import store_pb2
+from remembrancer.model import fusion
 from remembrancer.store.reader import StoredRecord
+from remembrancer.v1 import common_pb2
 from tests.records import DAY, NOW, record, turn
 from tests.unit.index.records import MODEL, direction, ids, index, near, request, state_of, stored
 
@@ -262,3 +264,14 @@ def test_s34_a_search_says_the_same_each_time() -> None:
     found = index(*(stored(n, turn(f"topic {n % 3} talk"), near("q", 0.4, f"s{n % 5}")) for n in range(1, 60)))
     wanted = request("topic 2", direction("q"))
     assert state_of(found, wanted) == state_of(found, wanted) == state_of(found, wanted)
+
+
+def test_t25_a_tier_orders_by_the_score_that_the_gateway_shows() -> None:
+    taught = [store_pb2.Learned(helped=9), store_pb2.Learned(), store_pb2.Learned(harmed=9)]
+    found = index(*(stored(n, record(f"fact {n}"), near("q", 0.6, f"v{n}"), taught[n % 3]) for n in range(1, 13)))
+    best = found.search(request("", direction("q"), depth=12)).candidates
+    fused = fusion.fuse([(common_pb2.TIER_ACTIVE, best)])
+    assert [c.n for c in fused] == [c.n for c in best]
+    # Of nearly the same relevance: what helped is in front, what harmed behind.
+    assert [c.n % 3 for c in best] == [0] * 4 + [1] * 4 + [2] * 4
+    assert max(c.score - c.relevance for c in fused) <= 0.05 + 1e-9

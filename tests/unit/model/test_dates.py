@@ -102,3 +102,18 @@ def test_the_longest_query_is_read_quickly(unit: str) -> None:
     began = datetime.now(UTC)
     windows_of(text, WEDNESDAY)
     assert (datetime.now(UTC) - began).total_seconds() < 1
+
+
+@pytest.mark.parametrize(
+    "query", ["Which book by May did I like?", "What was in the letter from April?", "Who is by June?"]
+)
+def test_t37_a_person_named_like_a_month_is_no_date(query: str) -> None:
+    assert windows_of(query, datetime(2025, 6, 16, tzinfo=UTC)) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["Done by March?", "Open from April to June?", "Ready by early May?", "Away in May?", "By May 3?", "Since April?"],
+)
+def test_t37_a_month_is_a_date_where_it_can_be_nothing_else(query: str) -> None:
+    assert len(windows_of(query, datetime(2025, 6, 16, tzinfo=UTC))) == 1
