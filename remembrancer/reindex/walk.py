@@ -14,6 +14,7 @@ from remembrancer.reindex.filling import Filling
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
+from remembrancer.store.reader import decode_vectors
 from remembrancer.store.scopes import ScopeRegistry
 
 CALL_SECONDS: Final = 300.0
@@ -74,7 +75,7 @@ async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reinde
         answer = await stub.Encode(request, timeout=CALL_SECONDS)
         if answer.model_id != model.model_id:
             raise ReindexRefused(f"the encoder makes vectors of {answer.model_id} now, no longer of {model.model_id}")
-        return [result.vectors for result in answer.results]
+        return [usable(result, model.dimension) for result in answer.results]
 
     async def check() -> None:
         if (wanted := await models.next()) != model.model_id:
@@ -97,6 +98,11 @@ async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reinde
     await models.end(others)
     seconds = time.monotonic() - started
     return Reindexed(model.model_id, former, model.dimension, filling.embedded, seconds)
+
+
+def usable(result: encoder_pb2.Encoded, dimension: int) -> bytes:
+    """Return the vectors of a text; b"" when they are not finite, whole and of unit length: only words find it then."""
+    return b"" if decode_vectors(result.vectors, dimension)[0] is None else result.vectors
 
 
 async def _fill_all(scopes: ScopeRegistry, filling: Filling) -> None:

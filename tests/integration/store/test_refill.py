@@ -10,8 +10,10 @@ import grpc
 import numpy as np
 import pytest
 
+from remembrancer.cli.set_aside import set_aside
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.errors import EncoderUnavailable
+from remembrancer.reindex.walk import usable
 from remembrancer.runtime.channels import open_channel
 from remembrancer.store.keys import ASIDE, CURRENT_MODEL, MODELS, PartitionKeys
 from remembrancer.store.models import ModelRegistry
@@ -21,6 +23,7 @@ from services.gateway.memories import attempts, refill
 from services.gateway.memories.refill import Refiller
 from services.gateway.search.encoding import Encoder
 from tests.odd_encoder import OddEncoder, sleeping, unit
+from tests.valkey import Valkey
 
 MODEL, DIMENSION = "odd@1", 8
 BAD = "the text that the encoder cannot take"
@@ -102,6 +105,8 @@ async def test_t8_unusable_vectors_are_refused_and_cost_no_other_text(
     odd.vectors = lambda text, context: made if text == BAD else unit(DIMENSION)
     inputs = [("good", ""), (BAD, ""), ("better", "")]
     encoded = await waiting.encoder.encode(inputs, encoder_pb2.LANE_WRITE, 5)
+    assert usable(encoder_pb2.Encoded(vectors=made), DIMENSION) == b""
+    assert usable(encoder_pb2.Encoded(vectors=unit(DIMENSION)), DIMENSION) == unit(DIMENSION)
     assert [text.vectors for text in encoded.texts] == [unit(DIMENSION), None, unit(DIMENSION)]
     assert not encoded.complete
 
@@ -126,7 +131,7 @@ async def test_t8_an_encoder_that_makes_nothing_usable_blames_no_record(waiting:
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE, None])
 async def test_t40_one_text_that_the_encoder_fails_at_is_set_aside_and_the_others_embedded(
-    waiting: Waiting, odd: OddEncoder, code: grpc.StatusCode | None
+    waiting: Waiting, odd: OddEncoder, valkey: Valkey, code: grpc.StatusCode | None
 ) -> None:
     def vectors(text: str, context: grpc.ServicerContext) -> bytes:
         if text != BAD:
@@ -142,6 +147,8 @@ async def test_t40_one_text_that_the_encoder_fails_at_is_set_aside_and_the_other
     assert await waiting.left() == [1]
     assert await waiting.redis.smembers(waiting.keys.aside) == {b"1"}
     assert await waiting.redis.smembers(ASIDE) == {waiting.keys.partition.encode()}
+    # What `remembrancer status` shows.
+    assert set_aside(valkey.url) == 1
     assert waiting.keys.partition not in await ScopeRegistry(waiting.redis).unembedded()
     tried = sum(BAD in call for call in odd.calls)
     await waiting.rounds(3)
