@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,17 +16,21 @@ from remembrancer.client import Client, memory, memory_feedback
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import Conflict
 from remembrancer.model.ids import parse_retrieval
+from remembrancer.model.selection import bounds_of, select
 from remembrancer.store import connection
 from remembrancer.store.change import Change
-from remembrancer.store.keys import PartitionKeys, partition_of
+from remembrancer.store.keys import SCOPES, PartitionKeys, partition_of
 from remembrancer.store.partition import PartitionStore, Read, Snapshot
+from remembrancer.store.registration import UNLISTED
+from remembrancer.store.scopes import ScopeRegistry
+from remembrancer.v1 import common_pb2
 from services.gateway.memories.forgetting.background import finish_erasure
-from services.gateway.memories.forgetting.erasure import erase_copies
+from services.gateway.memories.forgetting.erasure import erase_copies, erase_records
 from services.gateway.process import opened
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.rounds import Round
-from tests.service import Session
+from tests.service import Session, Store
 
 NAME = "leftover"
 WORD = "heronsbill"
@@ -142,3 +147,73 @@ async def test_recalls_that_come_between_do_not_save_the_words_of_a_session(
         assert WORD not in await text_of(parts, key)
         assert session.opening.session_id in {s.session_id for s in client.list_sessions(scope=session.scope).sessions}
         assert next(turns) == 12
+
+
+class Interrupted(ScopeRegistry):
+    """The registry, where a rival comes before or after a scope is struck out."""
+
+    def __init__(self, redis: Any, rival: Rival, *, early: bool) -> None:
+        super().__init__(redis)
+        self._rival, self._early = rival, early
+
+    async def strike_out(self, partition: str, scope: str) -> None:
+        if self._early:
+            self._rival()
+        await super().strike_out(partition, scope)
+        if not self._early:
+            self._rival()
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_t3_what_is_written_while_a_scope_is_struck_out_stays_listed(
+    service: LocalService, client: Client, stored: Store, scope: str, early: bool
+) -> None:
+    client.remember([memory("fact", "The gate is green.")], scope=scope)
+    keys = PartitionKeys(partition_of(scope))
+
+    def write() -> None:
+        client.remember([memory("fact", "The gate is blue.")], scope=scope)
+
+    async with gateway(service) as parts, connection.opened(service.plan.store_url) as redis:
+        rivalled = replace(parts, scopes=Interrupted(redis, write, early=early))
+        await begin(parts, keys, everything=True, scope=scope)
+        stored.unlink(keys.records, keys.live, keys.tally)
+        await erase_copies(rivalled, keys, NAME)
+        assert not await pending(parts, keys)
+    assert stored.hget(SCOPES, keys.partition) == scope.encode()
+    assert scope in [listed.path for listed in client.list_scopes(prefix=scope).scopes]
+    assert not stored.hexists(keys.meta, UNLISTED)
+
+
+async def test_t3_an_erasure_that_dies_between_records_and_copies_is_finished_by_two_gateways_at_once(
+    service: LocalService, client: Client, stored: Store, scope: str
+) -> None:
+    axes = {"user_id": "ada"}
+    opening = client.activate(f"ask for {WORD}", "a bunch", scope=scope, axes=axes, task_context={"plant": WORD})
+    session = Session(client, scope, opening.session_id, opening)
+    client.remember([memory("fact", f"{WORD} is pink.")], scope=scope, session_id=session.session_id)
+    shown = session.recall(f"{WORD} is pink.").retrieval_id
+    client.feedback(shown, memory_feedback=[memory_feedback("sch_1", "irrelevant", reason=WORD)], missing=[WORD])
+    keys = PartitionKeys(partition_of(scope))
+    bounds = bounds_of(select(common_pb2.Axes(**axes), ()))
+    erasure = store_pb2.Erasure(bounds=bounds, last=1)
+    async with gateway(service) as parts, gateway(service) as other:
+        change = Change(keys)
+        change.write("HSET", keys.erasures, NAME, erasure.SerializeToString())
+        await parts.store.apply(change)
+        await erase_records(parts, keys, NAME)
+        assert await pending(parts, keys)
+        await asyncio.gather(erase_copies(parts, keys, NAME), erase_copies(other, keys, NAME))
+        assert not await pending(parts, keys)
+    assert WORD not in str([stored.hgetall(key) for key in stored.scan_iter(keys.all_like()) if is_hash(stored, key)])
+    assert not stored.exists(keys.to_scrub, keys.commented(1))
+
+
+def is_hash(stored: Store, key: bytes) -> bool:
+    return bool(stored.type(key) == b"hash")
+
+
+@asynccontextmanager
+async def gateway(service: LocalService) -> AsyncIterator[Parts]:
+    async with opened(GatewaySettings(store_url=service.plan.store_url)) as parts:
+        yield parts
