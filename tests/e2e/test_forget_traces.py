@@ -54,8 +54,8 @@ def lived(client: Client, stored: Store, words: dict[str, str]) -> Iterator[Call
         users, keys = lives(client, scope, words), PartitionKeys(partition_of(scope))
         for n in (n for ns in users.numbers.values() for n in ns):
             stored.hset(keys.vectors(FORMER), str(n), b"1234")
-            stored.sadd(keys.behind, n)
-            stored.sadd(keys.unembedded, n)
+            for waiting in (keys.behind, keys.unembedded, keys.aside):
+                stored.sadd(waiting, n)
         return users
 
     yield fill
@@ -220,7 +220,7 @@ async def test_t5_one_memory_leaves_no_field_and_no_late_count_brings_one_back(
     while not stored.hexists(keys.counts, first):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.02)
-    assert {"rec", "learned", "counts", "dup", "behind", "unembedded", "vec:former"} <= set(
+    assert {"rec", "learned", "counts", "dup", "behind", "unembedded", "aside", "vec:former"} <= set(
         fields_of(stored, keys, first)
     )
     await asyncio.to_thread(erased, client, scope, memory_id=f"sch_{first}", axes={"user_id": "ada"})
@@ -269,7 +269,7 @@ def readers(client: Client, scope: Any, count: int) -> Iterator[None]:
 
 
 def commands_of_forget(client: Client, scope: Any, stored: Store, memory_id: str) -> int:
-    """Return how many scripts one Forget ran in a store where nothing else happens."""
+    """Return how many commands one Forget had the store carry out, while nothing else happens there."""
     time.sleep(0.3)  # counts are written behind their answers
     before = spent(stored)
     assert not client.forget(scope=scope, memory_id=memory_id).erasing
@@ -277,16 +277,25 @@ def commands_of_forget(client: Client, scope: Any, stored: Store, memory_id: str
     return sum(after.values()) - sum(before.values())
 
 
-def check_remembered_recalls(client: Client, stored: Store, count: int) -> None:
+def seconds_of_forget(client: Client, scope: Any, memory_id: str) -> float:
+    started = time.monotonic()
+    assert not client.forget(scope=scope, memory_id=memory_id).erasing
+    return time.monotonic() - started
+
+
+def check_remembered_recalls(client: Client, stored: Store, count: int) -> tuple[float, float]:
+    """Check the work of a Forget; return its seconds before the recalls, and after them beside eight readers."""
     org = tenant(f"o{uuid.uuid4().hex}")
-    client.remember([memory("fact", f"Heron number {i} is grey.") for i in range(4)], scope=org)
+    client.remember([memory("fact", f"Heron number {i} is grey.") for i in range(7)], scope=org)
     few = min(commands_of_forget(client, org, stored, f"sch_{n}") for n in (1, 2))
+    alone = seconds_of_forget(client, org, "sch_3")
     for i in range(count):
         client.recall("a heron", scope=org, request_id=f"r-{i}")
-    many = commands_of_forget(client, org, stored, "sch_3")
+    many = commands_of_forget(client, org, stored, "sch_4")
     assert many < 2 * few
     with readers(client, org, 8):
-        assert not client.forget(scope=org, memory_id="sch_4").erasing
+        seconds = [seconds_of_forget(client, org, f"sch_{n}") for n in (5, 6, 7)]
+    return alone, min(seconds)
 
 
 def test_t38_recalls_that_are_remembered_cost_a_forget_nothing(client: Client, stored: Store) -> None:
@@ -296,4 +305,6 @@ def test_t38_recalls_that_are_remembered_cost_a_forget_nothing(client: Client, s
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_t38_five_thousand_remembered_recalls_cost_a_forget_nothing(client: Client, stored: Store) -> None:
-    check_remembered_recalls(client, stored, 5000)
+    alone, beside_readers = check_remembered_recalls(client, stored, 5000)
+    # The readers take the processors, too: a walk through what is remembered takes hundreds of times as long.
+    assert beside_readers < 10 * max(alone, 0.05)
