@@ -8,6 +8,7 @@ import random
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -274,8 +275,11 @@ def check_a_whole_scope_goes(
     assert int(written.memory_id.removeprefix("sch_")) > count + 2
 
 
+@pytest.mark.parametrize(
+    "target", [{"whole_scope": True}, {"selection": selection(axes={"user_id": "ada"})}], ids=["scope", "filter"]
+)
 async def test_no_word_of_a_session_comes_back_in_what_a_commit_makes_meanwhile(
-    service: LocalService, stored: Store, scope: str, mark: str
+    service: LocalService, stored: Store, scope: str, mark: str, target: dict[str, Any]
 ) -> None:
     chance = random.Random(8)
     async with AsyncClient.connect(service.address, attempts=1) as client:
@@ -289,12 +293,14 @@ async def test_no_word_of_a_session_comes_back_in_what_a_commit_makes_meanwhile(
 
         async def forget(path: str) -> object:
             await asyncio.sleep(chance.uniform(0, 0.03))
-            return await client.forget(scope=path, whole_scope=True)
+            return await client.forget(scope=path, **target)
 
         for number in range(15):
             path = f"{scope}-{number}"
             await client.remember([memory("fact", "Boats leak.")], scope=path)
-            opened = await client.activate("a task", "a goal", scope=path, task_context={"customer": mark})
+            opened = await client.activate(
+                "a task", "a goal", scope=path, task_context={"customer": mark}, axes={"user_id": "ada"}
+            )
             await client.feedback(opened.retrieval_id, remaining="not_used", coverage="complete")
             committed, forgotten = await asyncio.gather(
                 commit(path, opened.session_id), forget(path), return_exceptions=True
