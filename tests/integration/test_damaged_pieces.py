@@ -113,6 +113,10 @@ KINDS = [
     "wrote",
     "unembedded",
     "behind",
+    "scrub",
+    "idx:answers",
+    "idx:commented",
+    "idx:stateless",
 ]
 
 
@@ -137,6 +141,7 @@ def test_a_key_of_a_wrong_type_keeps_no_scope_from_being_forgotten(
     # The open session may have nothing of a kind, and the scope nothing that waits for vectors.
     ledger = committed.session_id.rpartition("_")[2]
     absent = {"used": keys.used_procedures(ledger), "unembedded": keys.unembedded, "behind": keys.behind}
+    absent |= {"scrub": keys.to_scrub, "idx:stateless": keys.stateless}
     assert found or kind in absent
     for key in found or [absent[kind]]:
         stored.delete(key)

@@ -19,7 +19,7 @@ from remembrancer.store.change import Change
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.store.traces import commented_retrievals
-from services.gateway.memories.forgetting.mistyped import SET, drop_mistyped, drop_unless_hash
+from services.gateway.memories.forgetting.mistyped import SET, SORTED_SET, drop_mistyped, drop_unless_hash
 from services.gateway.memories.forgetting.sessions import left_without_records, scrub_all_words, scrub_uses, within
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.retries import insist
@@ -46,7 +46,8 @@ async def scrub_copies(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Era
     Errors: Conflict when something of it changes each time it is looked at.
     """
     change = Change(keys)
-    if await drop_mistyped(parts.store, change, {keys.to_scrub: SET}):
+    sorted_sets = dict.fromkeys((keys.sessions, keys.stateless, keys.answers), SORTED_SET)
+    if await drop_mistyped(parts.store, change, {keys.to_scrub: SET, **sorted_sets}):
         await parts.store.apply(change)
     named = [str(erasure.n).encode()] if erasure.n else []
     while named or (named := await parts.store.read_one(("SRANDMEMBER", keys.to_scrub, str(PAGE)))):

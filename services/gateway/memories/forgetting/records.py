@@ -73,7 +73,7 @@ async def next_chunk(parts: Parts, keys: PartitionKeys, erasure: store_pb2.Erasu
     sets.require(change)
     if records:
         await _erase(parts, change, models, found, records)
-        if erasure.HasField("bounds") and ledgers:
+        if not erasure.n and ledgers:
             change.write("SADD", keys.to_scrub, *ledgers)
         erasure.erased += len(records)
     erasure.done = upto
