@@ -3,6 +3,7 @@
 RemembrancerError
 ├── InvalidField                INVALID_ARGUMENT     FIELD_INVALID
 ├── RequestIdReused             INVALID_ARGUMENT     REQUEST_ID_REUSED
+├── MsgIdReused                 INVALID_ARGUMENT     MSG_ID_REUSED
 ├── NotFound
 │   ├── SessionNotFound         NOT_FOUND            SESSION_NOT_FOUND
 │   ├── RetrievalNotFound       NOT_FOUND            RETRIEVAL_NOT_FOUND
@@ -39,7 +40,7 @@ place that turns them into a gRPC status. No text here holds a host, path, key o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -95,6 +96,23 @@ class RequestIdReused(RemembrancerError):
             Violation("request_id", "was used before with another body; take a new one"),
         )
         super().__init__("request_id was used before with another body", field="request_id")
+
+
+class MsgIdReused(RemembrancerError):
+    """Message ids of turns were used before for other texts."""
+
+    code = code_pb2.INVALID_ARGUMENT
+    reason = errors_pb2.ERROR_REASON_MSG_ID_REUSED
+
+    def __init__(self, turns: Mapping[int, str]) -> None:
+        """Take the places of the turns in the request, and for each the turn that has its id."""
+        self.violations: Sequence[Violation] = [
+            Violation(f"turns[{i}].msg_id", f"{other} has it with another text; UpdateMemory changes a recorded turn")
+            for i, other in sorted(turns.items())
+        ]
+        named = ", ".join(f"turns[{i}] ({other})" for i, other in sorted(turns.items())[:5])
+        more = f" and {len(turns) - 5} more" if len(turns) > 5 else ""
+        super().__init__(f"msg_id was used before with another text: {named}{more}", field=self.violations[0].field)
 
 
 class NotFound(RemembrancerError):

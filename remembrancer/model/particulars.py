@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from remembrancer.model.analysis_words import MONTHS, OPENERS, STOP_WORDS, WEEKDAYS
+from remembrancer.model.text import same_text_key
 
 _TOKEN: Final = re.compile(
     r"(?:[-−+$€£¥~<>≤≥](?=\d))?\w+(?:[-./:@+#&'\u0300-\u036f]+\w+)*(?:[+#%€$£°]+)?|[.!?…:;\n\"“„]"
@@ -51,7 +52,7 @@ def statement_key(text: str) -> int:
 
     Unlike `analysis.text_key` it tells compatibility forms apart: 10⁹ is not 109.
     """
-    return _key(" ".join(unicodedata.normalize("NFC", text).casefold().split()))
+    return _key(same_text_key(text))
 
 
 def particulars_key(text: str) -> int:

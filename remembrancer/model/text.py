@@ -43,8 +43,13 @@ def trimmed(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return what makes two texts the same: NFKC, case and white space folded."""
+    """Return what a search takes for the same: NFKC, case and white space folded, so that 10⁹ is 109."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def same_text_key(text: str) -> str:
+    """Return what makes two stored texts equal: NFC, case and white space folded, so that 10⁹ is not 109."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def require(field: str, text: str, limit: int) -> str:

@@ -63,7 +63,7 @@ def to_status(error: errors.RemembrancerError) -> status_pb2.Status:
     )
     typed: list[Message] = [info]
     room = DETAILS_LIMIT - MESSAGE_LIMIT - ENVELOPE - info.ByteSize()
-    if isinstance(error, errors.InvalidField | errors.RequestIdReused):
+    if isinstance(error, errors.InvalidField | errors.RequestIdReused | errors.MsgIdReused):
         typed.append(_bad_request(error.violations, room))
     if isinstance(error, errors.FeedbackMissing):
         typed += _feedback_incomplete(error, reason, room)

@@ -275,6 +275,8 @@ class _WarningCodeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WarningCo
     """The encoder's model cannot read the query, or a text that was written: words alone match it. The default model
     reads Latin script and no words of more than 100 characters; multilingual-e5-small reads about a hundred languages.
     """
+    WARNING_CODE_TIME_UNCERTAIN: _WarningCode.ValueType  # 5
+    """Turns came without a time that could be read: they have the time of arrival, and `time_uncertain`."""
 
 class WarningCode(_WarningCode, metaclass=_WarningCodeEnumTypeWrapper):
     """WarningCode enumerates the warnings. Clients must tolerate numbers they do not know."""
@@ -291,6 +293,8 @@ WARNING_CODE_UNREADABLE_TEXT: WarningCode.ValueType  # 4
 """The encoder's model cannot read the query, or a text that was written: words alone match it. The default model
 reads Latin script and no words of more than 100 characters; multilingual-e5-small reads about a hundred languages.
 """
+WARNING_CODE_TIME_UNCERTAIN: WarningCode.ValueType  # 5
+"""Turns came without a time that could be read: they have the time of arrival, and `time_uncertain`."""
 Global___WarningCode: _TypeAlias = WarningCode  # noqa: Y015
 
 @_typing.final

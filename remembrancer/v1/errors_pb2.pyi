@@ -87,6 +87,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAVAILABLE: no asked tier answered, or a required one failed."""
     ERROR_REASON_WRITE_NOT_DURABLE: _ErrorReason.ValueType  # 30
     """UNAVAILABLE: it is not known whether a write is durable; retry with the same request_id."""
+    ERROR_REASON_MSG_ID_REUSED: _ErrorReason.ValueType  # 31
+    """INVALID_ARGUMENT: the msg_id of a turn was used before, in the same conversation, for another text; BadRequest names
+    every such turn. UpdateMemory changes a recorded turn.
+    """
     ERROR_REASON_STORE_DAMAGED: _ErrorReason.ValueType  # 32
     """DATA_LOSS: what the store holds of the scope cannot be used, such as a key of another type. Nothing was changed;
     trying again helps only after an operator has repaired it.
@@ -161,6 +165,10 @@ ERROR_REASON_TIERS_UNAVAILABLE: ErrorReason.ValueType  # 29
 """UNAVAILABLE: no asked tier answered, or a required one failed."""
 ERROR_REASON_WRITE_NOT_DURABLE: ErrorReason.ValueType  # 30
 """UNAVAILABLE: it is not known whether a write is durable; retry with the same request_id."""
+ERROR_REASON_MSG_ID_REUSED: ErrorReason.ValueType  # 31
+"""INVALID_ARGUMENT: the msg_id of a turn was used before, in the same conversation, for another text; BadRequest names
+every such turn. UpdateMemory changes a recorded turn.
+"""
 ERROR_REASON_STORE_DAMAGED: ErrorReason.ValueType  # 32
 """DATA_LOSS: what the store holds of the scope cannot be used, such as a key of another type. Nothing was changed;
 trying again helps only after an operator has repaired it.

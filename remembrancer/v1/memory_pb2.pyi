@@ -183,6 +183,7 @@ class WriteResult(_message.Message):
     DISPOSITION_FIELD_NUMBER: _builtins.int
     EMBEDDED_FIELD_NUMBER: _builtins.int
     RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
+    TIME_UNCERTAIN_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """The memory's id, `sch_N` or `evt_N`; "" when nothing was stored."""
     disposition: Global___WriteDisposition.ValueType
@@ -194,6 +195,8 @@ class WriteResult(_message.Message):
     """
     resolved_project_id: _builtins.str
     """The project that `@auto` was resolved to; unset when it was not asked for."""
+    time_uncertain: _builtins.bool
+    """Whether a turn's time was missing or not understood, so that it has the time of arrival and never wins on recency."""
     def __init__(
         self,
         *,
@@ -201,10 +204,11 @@ class WriteResult(_message.Message):
         disposition: Global___WriteDisposition.ValueType = ...,
         embedded: _builtins.bool = ...,
         resolved_project_id: _builtins.str | None = ...,
+        time_uncertain: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "disposition", b"disposition", "embedded", b"embedded", "memory_id", b"memory_id", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "disposition", b"disposition", "embedded", b"embedded", "memory_id", b"memory_id", "resolved_project_id", b"resolved_project_id", "time_uncertain", b"time_uncertain"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
     _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015
@@ -284,11 +288,12 @@ class TurnInput(_message.Message):
     content: _builtins.str
     """What was said: 1..16000 code points, not blank."""
     timestamp: _builtins.str
-    """When it was said: RFC 3339 or ISO 8601, any offset, none = UTC, a date alone = midnight UTC. Empty or not
-    understood = time of arrival, with `time_uncertain`. At most 256 code points.
+    """When it was said: RFC 3339 or ISO 8601, any offset, none = UTC, a date alone = midnight UTC. Empty, ambiguous such
+    as 06/05/2024, or not understood = time of arrival, with `time_uncertain` in the result and the warning
+    TIME_UNCERTAIN. At most 256 code points.
     """
     msg_id: _builtins.str
-    """The sender's id of this message, unique per agent and project. At most 256 code points; "" = none."""
+    """The sender's id of this message, unique within a conversation; see RecordTurns. At most 256 code points; "" = none."""
     def __init__(
         self,
         *,
@@ -323,8 +328,8 @@ class RecordTurnsResponse(_message.Message):
 
     @_builtins.property
     def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Warning]:
-        """Conditions that did not fail the call: SCOPE_FRAGMENTATION when this is the first write to the scope, and
-        OPERATING_CONTEXT_UNMAPPED.
+        """Conditions that did not fail the call: SCOPE_FRAGMENTATION when this is the first write to the scope,
+        OPERATING_CONTEXT_UNMAPPED, UNREADABLE_TEXT, and TIME_UNCERTAIN.
         """
 
     def __init__(

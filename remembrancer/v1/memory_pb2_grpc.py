@@ -107,7 +107,7 @@ class MemoryServiceServicer:
 
     def Remember(self, request, context):
         """Remember stores 1..100 statements. All or nothing: an invalid item fails the call before anything is written.
-        A text equal (case and white space folded) to an active memory that a read with the same axes would see is not
+        A text equal (NFC, case and white space folded; 10⁹ is not 109) to an active memory that a read with the same axes would see is not
         stored twice: that memory is answered as MATCHED. Needs no session; one that is named must be open and is credited.
         Errors: INVALID_ARGUMENT, NOT_FOUND and FAILED_PRECONDITION for the session, UNAVAILABLE when the store is down.
         With the encoder down the write is accepted with `embedded=false`.
@@ -117,9 +117,13 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RecordTurns(self, request, context):
-        """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. Idempotent by
-        `msg_id` (per agent and project), else by (conversation, role, name, timestamp as sent, content) when the time was
-        understood; otherwise only `request_id` protects against doubles.
+        """RecordTurns stores 1..100 conversation turns, in the order given. All or nothing, like Remember. It is idempotent
+        within a conversation, which is one value each of agent_id, user_id, project_id, channel and conversation_id:
+        - A turn whose `msg_id` is known there with an equal text is answered as MATCHED. With another text the call fails
+        with MSG_ID_REUSED, which names every such turn, and nothing is written: UpdateMemory changes a recorded turn.
+        - Without `msg_id` a turn with the same role, name, timestamp as sent and content is MATCHED, if its time was
+        understood. If it was not, only `request_id` protects against doubles.
+        Errors: INVALID_ARGUMENT, with MSG_ID_REUSED as said; else as Remember.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1035,6 +1035,7 @@ class PlannedWrite(_message.Message):
     EMBEDDED_FIELD_NUMBER: _builtins.int
     MATCHED_FIELD_NUMBER: _builtins.int
     RESOLVED_PROJECT_ID_FIELD_NUMBER: _builtins.int
+    TIME_UNCERTAIN_FIELD_NUMBER: _builtins.int
     kind: Global___RecordKind.ValueType
     """What it is."""
     n: _builtins.int
@@ -1047,6 +1048,8 @@ class PlannedWrite(_message.Message):
     """Whether an equal record was there before, in the store or in the call."""
     resolved_project_id: _builtins.str
     """See WriteResult."""
+    time_uncertain: _builtins.bool
+    """See WriteResult."""
     def __init__(
         self,
         *,
@@ -1056,10 +1059,11 @@ class PlannedWrite(_message.Message):
         embedded: _builtins.bool = ...,
         matched: _builtins.bool = ...,
         resolved_project_id: _builtins.str | None = ...,
+        time_uncertain: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "matched", b"matched", "n", b"n", "resolved_project_id", b"resolved_project_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id", "allocated", b"allocated", "embedded", b"embedded", "kind", b"kind", "matched", b"matched", "n", b"n", "resolved_project_id", b"resolved_project_id", "time_uncertain", b"time_uncertain"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__resolved_project_id: _TypeAlias = _typing.Literal["resolved_project_id"]  # noqa: Y015
     _WhichOneofArgType__resolved_project_id: _TypeAlias = _typing.Literal["_resolved_project_id", b"_resolved_project_id"]  # noqa: Y015

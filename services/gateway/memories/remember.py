@@ -14,7 +14,7 @@ from remembrancer.model.axes import check_axes, for_write
 from remembrancer.model.clock import check_timestamp, parse_time
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.speakers import names_of
-from remembrancer.model.text import bounded, counted, fold, request_id, require
+from remembrancer.model.text import bounded, counted, request_id, require, same_text_key
 from remembrancer.store.keys import digest
 from remembrancer.v1 import common_pb2, memory_pb2
 from services.gateway.memories.write_state import Draft
@@ -26,6 +26,9 @@ from services.gateway.shared.parts import Parts
 
 REMEMBER: Final = "Remember"
 RECORD_TURNS: Final = "RecordTurns"
+
+TURNS_NAMED: Final = 5
+"""Turns that the warning about unreadable times names."""
 
 
 async def remember(parts: Parts, request: memory_pb2.RememberRequest, call: Call) -> memory_pb2.RememberResponse:
@@ -103,7 +106,7 @@ def _observation(item: memory_pb2.MemoryInput, axes: common_pb2.Axes, projects: 
             source=item.source if item.HasField("source") else None,
             occurred_at=item.occurred_at if item.HasField("occurred_at") else None,
         ),
-        duplicate=digest("observation", fold(item.content)),
+        duplicate=digest("observation", same_text_key(item.content)),
         analysed=item.content,
         project=project,
         warnings=warnings,
@@ -119,9 +122,19 @@ def _turns(
 ) -> list[Draft]:
     resolved, project, warnings = resolve_auto(for_write(axes, session_axes), projects)
     drafts = [_turn(turn, source, resolved) for turn in turns]
+    warnings = [*warnings, *_uncertain_times(drafts)]
     for draft in drafts:
         draft.project, draft.warnings = project, warnings
     return drafts
+
+
+def _uncertain_times(drafts: Sequence[Draft]) -> list[common_pb2.Warning]:
+    places = [i for i, draft in enumerate(drafts) if draft.record.time_uncertain]
+    if not places:
+        return []
+    named = ", ".join(f"turns[{i}]" for i in places[:TURNS_NAMED]) + (", ..." if len(places) > TURNS_NAMED else "")
+    message = f"{len(places)} of the turns have no time that could be read, and take the time of arrival: {named}"
+    return [common_pb2.Warning(code=common_pb2.WARNING_CODE_TIME_UNCERTAIN, message=message)]
 
 
 def _turn(turn: memory_pb2.TurnInput, source: common_pb2.SourceInfo | None, axes: common_pb2.Axes) -> Draft:
@@ -141,16 +154,14 @@ def _turn(turn: memory_pb2.TurnInput, source: common_pb2.SourceInfo | None, axes
         duplicate=_turn_digest(turn, axes, moment),
         analysed=f"{turn.name}: {turn.content}" if turn.name else turn.content,
         speakers=names_of(turn.name),
-        any_axes=True,
     )
 
 
 def _turn_digest(turn: memory_pb2.TurnInput, axes: common_pb2.Axes, moment: timestamp_pb2.Timestamp | None) -> str:
-    """Return what makes two turns the same: the message id, else who said what when in which conversation."""
+    """Return what makes two turns the same: the message id, else who said what when; in one conversation."""
+    where = (axes.agent_id, axes.user_id, axes.project_id, axes.channel, axes.conversation_id)
     if turn.msg_id:
-        return digest("message", axes.agent_id, axes.project_id, turn.msg_id)
+        return digest("message", *where, turn.msg_id)
     if moment is None:
         return ""
-    return digest(
-        "turn", axes.agent_id, axes.project_id, axes.conversation_id, turn.role, turn.name, turn.timestamp, turn.content
-    )
+    return digest("turn", *where, turn.role, turn.name, turn.timestamp, turn.content)

@@ -9,7 +9,7 @@ from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import Conflict, InvalidField
 from remembrancer.model.ids import parse_record
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
-from remembrancer.model.text import fold, request_id, require
+from remembrancer.model.text import request_id, require, same_text_key
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys, digest
@@ -136,7 +136,7 @@ async def _relist(parts: Parts, change: Change, stored: Stored, record: store_pb
     """Move an observation to the list of its new text. A turn stays where its sender's retry looks for it."""
     if record.kind != store_pb2.RECORD_KIND_OBSERVATION:
         return
-    record.duplicate = digest("observation", fold(record.content))
+    record.duplicate = digest("observation", same_text_key(record.content))
     if record.duplicate == stored.record.duplicate:
         return
     digests = [d for d in (stored.record.duplicate, record.duplicate) if d]

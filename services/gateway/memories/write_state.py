@@ -8,7 +8,9 @@ from typing import Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.axes import visible
-from remembrancer.model.ids import SessionRef
+from remembrancer.model.errors import MsgIdReused
+from remembrancer.model.ids import SessionRef, record_id
+from remembrancer.model.text import same_text_key
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.partition import Read, fields_at, members_at
@@ -28,22 +30,22 @@ EQUALS_COMPARED: Final = 512
 class Draft:
     """One record to be written.
 
-    `duplicate` is the digest under which equal ones are found, "" when none can be told; `any_axes` says that what is
-    found under it is equal whatever its axes. `project` is what `@auto` was resolved to.
+    `duplicate` is the digest under which equal ones are found, "" when none can be told. `project` is what `@auto` was
+    resolved to.
     """
 
     record: store_pb2.Record
     duplicate: str
     analysed: str
     speakers: Sequence[str] = ()
-    any_axes: bool = False
     project: str | None = None
     warnings: Sequence[common_pb2.Warning] = ()
 
     def equals(self, stored: store_pb2.Record) -> bool:
         """Return whether a record found under the same digest makes this one superfluous."""
-        if self.any_axes:
-            return True
+        if self.record.kind == store_pb2.RECORD_KIND_TURN:
+            # The digest has the axes. Without a message id it has the text, which may have been updated since.
+            return not self.record.msg_id or same_text_key(stored.content) == same_text_key(self.record.content)
         return stored.status == common_pb2.MEMORY_STATUS_ACTIVE and visible(stored.axes, self.record.axes)
 
 
@@ -106,6 +108,24 @@ def equal_to(draft: Draft, state: WriteState) -> int | None:
         if stored is not None and draft.equals(stored):
             return n
     return None
+
+
+def refuse_reused(drafts: Sequence[Draft], state: WriteState) -> None:
+    """Check that each message id stands for one text, in the store and in the call. Errors: MsgIdReused."""
+    reused: dict[int, str] = {}
+    first: dict[str, tuple[int, Draft]] = {}
+    for i, draft in enumerate(drafts):
+        if not draft.record.msg_id:
+            continue
+        stored = [n for n in numbers_in(state.raw.get(draft.duplicate)) if n in state.stored]
+        if stored and equal_to(draft, state) is None:
+            reused[i] = record_id(store_pb2.RECORD_KIND_TURN, stored[-1])
+        place, other = first.setdefault(draft.duplicate, (i, draft))
+        if not draft.equals(other.record):
+            reused.setdefault(place, f"turns[{i}]")
+            reused.setdefault(i, f"turns[{place}]")
+    if reused:
+        raise MsgIdReused(reused)
 
 
 def numbers_in(value: bytes | None) -> list[int]:

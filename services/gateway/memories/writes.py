@@ -21,7 +21,14 @@ from remembrancer.store.registration import require_listed
 from remembrancer.store.sessions import require_open, touch
 from remembrancer.store.vector_sets import VectorSets
 from remembrancer.v1 import common_pb2, memory_pb2
-from services.gateway.memories.write_state import Draft, WriteState, equal_to, numbers_in, read_write_state
+from services.gateway.memories.write_state import (
+    Draft,
+    WriteState,
+    equal_to,
+    numbers_in,
+    read_write_state,
+    refuse_reused,
+)
 from services.gateway.requests.calls import Call
 from services.gateway.search.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts
 from services.gateway.shared.fragmentation import fragmentation
@@ -88,18 +95,29 @@ async def _write(parts: Parts, batch: Batch, call: Call, keys: PartitionKeys) ->
             must_be_open(state.session)
         if state.paused:
             return Written([memory_pb2.WriteResult() for _ in drafts], (), persisted=False)
-        if encoded is None:
-            encoded = await _encode(parts, drafts, state, call)
-        if not state.ever_written or state.unlisted is not None or not encoded.model_id:
-            await register(
-                parts, keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
-            )
-        sets = await sets_for(parts, keys, encoded.model_id)
-        change, plan = _change(parts, keys, drafts, state, encoded, sets)
-        if any(not item.embedded and not item.matched for item in plan.items):
-            await parts.scopes.note_unembedded(keys.partition)
+        refuse_reused(drafts, state)
+        change, plan = Change(keys), store_pb2.WritePlan()
+        if all(equal_to(draft, state) is not None for draft in drafts):
+            _plan_matched(plan, drafts, state)
+        else:
+            if encoded is None:
+                encoded = await _encode(parts, drafts, state, call)
+            if not state.ever_written or state.unlisted is not None or not encoded.model_id:
+                await register(
+                    parts, keys.partition, batch.scope.path, model_id=encoded.model_id, dimension=encoded.dimension
+                )
+            sets = await sets_for(parts, keys, encoded.model_id)
+            _plan_writes(change, plan, drafts, state, encoded, sets)
+            if any(not item.embedded and not item.matched for item in plan.items):
+                await parts.scopes.note_unembedded(keys.partition)
+            plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
+        _add_notes(plan, drafts)
         change.require_count("pause", pause, "EXISTS", 0)
-        plan.warnings.extend(await fragmentation(parts, batch.scope.path, state.ever_written))
+        for digest, raw in state.raw.items():
+            change.require_same("equal texts", keys.duplicates, digest, raw)
+        if state.session is not None:
+            require_open(change, state.session.ref, parts.retention)
+            touch(change, state.session.ref, state.session.info.caller, parts.retention)
         idempotency.remember(change, plan)
         match await apply_once(parts, change, idempotency):
             case Applied(_, base):
@@ -130,30 +148,46 @@ async def _encode(parts: Parts, drafts: Sequence[Draft], state: WriteState, call
     return replace(encoded, texts=texts)
 
 
-def _change(
-    parts: Parts,
-    keys: PartitionKeys,
+def _plan_matched(plan: store_pb2.WritePlan, drafts: Sequence[Draft], state: WriteState) -> None:
+    """Plan the answer to a call whose records are all stored already: nothing is encoded, registered or written."""
+    plan.items.extend(item for draft in drafts if (item := _match(draft, state)) is not None)
+
+
+def _match(draft: Draft, state: WriteState) -> store_pb2.PlannedWrite | None:
+    """Return what becomes of a draft that equals a stored record; None without one."""
+    n = equal_to(draft, state)
+    if n is None:
+        return None
+    return store_pb2.PlannedWrite(
+        kind=draft.record.kind,
+        n=n,
+        embedded=n not in state.unembedded,
+        matched=True,
+        time_uncertain=state.stored[n].time_uncertain,
+    )
+
+
+def _plan_writes(
+    change: Change,
+    plan: store_pb2.WritePlan,
     drafts: Sequence[Draft],
     state: WriteState,
     encoded: EncodedTexts,
     sets: VectorSets,
-) -> tuple[Change, store_pb2.WritePlan]:
-    change, plan = Change(keys), store_pb2.WritePlan()
+) -> None:
+    """Put the records that are not stored yet into the change, and what becomes of every record into the plan."""
     sets.require(change)
     require_listed(change, state.unlisted)
-    if state.session is not None:
-        require_open(change, state.session.ref, parts.retention)
-    for digest, raw in state.raw.items():
-        change.require_same("equal texts", keys.duplicates, digest, raw)
     made: dict[str, list[tuple[Draft, store_pb2.PlannedWrite]]] = {}
     for draft, text in zip(drafts, encoded.texts, strict=True):
-        n = equal_to(draft, state)
-        if n is not None:
-            plan.items.add(kind=draft.record.kind, n=n, embedded=n not in state.unembedded, matched=True)
+        matched = _match(draft, state)
+        if matched is not None:
+            plan.items.append(matched)
             continue
         twin = next((p for d, p in made.get(draft.duplicate, ()) if draft.equals(_dated(d.record, state))), None)
         if twin is not None:
-            plan.items.add(kind=twin.kind, allocated=twin.allocated, embedded=twin.embedded, matched=True)
+            plan.items.add().CopyFrom(twin)
+            plan.items[-1].matched = True
             continue
         planned = _put(change, draft, text, encoded.model_id, state, sets)
         if text.vectors == b"" and UNREADABLE_TEXT not in plan.warnings:
@@ -161,17 +195,18 @@ def _change(
         plan.items.append(planned)
         if draft.duplicate:
             made.setdefault(draft.duplicate, []).append((draft, planned))
+    for digest, twins in made.items():
+        known = ",".join(str(n) for n in numbers_in(state.raw.get(digest)))
+        numbers = Numbers(known, tuple(Allocated(planned.allocated) for _, planned in twins))
+        change.write("HSET", change.keys.duplicates, digest, numbers)
+
+
+def _add_notes(plan: store_pb2.WritePlan, drafts: Sequence[Draft]) -> None:
+    """Add what the drafts have to say: the projects that `@auto` was resolved to, and warnings, each once."""
     for draft, item in zip(drafts, plan.items, strict=True):
         if draft.project is not None:
             item.resolved_project_id = draft.project
         plan.warnings.extend(warning for warning in draft.warnings if warning not in plan.warnings)
-    for digest, twins in made.items():
-        known = ",".join(str(n) for n in numbers_in(state.raw.get(digest)))
-        numbers = Numbers(known, tuple(Allocated(planned.allocated) for _, planned in twins))
-        change.write("HSET", keys.duplicates, digest, numbers)
-    if state.session is not None:
-        touch(change, state.session.ref, state.session.info.caller, parts.retention)
-    return change, plan
 
 
 def _put(
@@ -185,7 +220,12 @@ def _put(
         change.write("HINCRBY", keys.speakers, name, 1)
     if state.session is not None:
         change.write("RPUSH", keys.written(state.session.ref.ledger), n)
-    return store_pb2.PlannedWrite(kind=draft.record.kind, allocated=n.index, embedded=text.vectors is not None)
+    return store_pb2.PlannedWrite(
+        kind=draft.record.kind,
+        allocated=n.index,
+        embedded=text.vectors is not None,
+        time_uncertain=record.time_uncertain,
+    )
 
 
 def _dated(draft: store_pb2.Record, state: WriteState) -> store_pb2.Record:
@@ -209,6 +249,7 @@ def _results(plan: store_pb2.WritePlan, base: int) -> Written:
                 memory_pb2.WRITE_DISPOSITION_MATCHED if item.matched else memory_pb2.WRITE_DISPOSITION_CREATED
             ),
             embedded=item.embedded,
+            time_uncertain=item.time_uncertain,
             resolved_project_id=item.resolved_project_id if item.HasField("resolved_project_id") else None,
         )
         for item in plan.items

@@ -67,9 +67,11 @@ def test_a_question_that_says_when_is_answered_as_well_as_one_that_does_not(clie
         [memory("fact", text) for text in dict.fromkeys(statement for statement, _ in KNOWN.timed)], scope=org
     )
     for statement, question in KNOWN.timed:
-        best = hits(client.recall(question, scope=org))[0]
-        assert best.content == statement, question
-        assert best.relevance >= RELEVANCE_FLOOR, question
+        answer = client.recall(question, scope=org)
+        best = hits(answer)[0]
+        # Hits are ordered by relevance. Which of two versions of a fact is asked for is the probable answer's business.
+        assert statement in (best.content, answer.probable_answer.text), question
+        assert {hit.content: hit.relevance for hit in hits(answer)}[statement] >= RELEVANCE_FLOOR, question
 
 
 @pytest.mark.parametrize(
