@@ -24,7 +24,7 @@ class Statement:
 
     `text` stands for the text without case and white space (see `statement_key`), `particulars` for its numbers,
     identifiers, names and negations (see `particulars_key`). `windows` are its vectors, (windows, dimension), None
-    without; `at` is seconds since 1970, None when the time is uncertain.
+    without; `at` is the time that makes it newer than another, None when its time is uncertain or after `as_of`.
     """
 
     text: int

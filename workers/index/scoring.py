@@ -149,7 +149,7 @@ class Scorer:
         columns = (table.statement, table.particulars, table.occurred, table.uncertain)
         rows = zip(*(column.values[slots].tolist() for column in columns), self._vectors.windows(slots), strict=True)
         for text, particulars, occurred, uncertain, windows in rows:
-            yield Statement(text, particulars, windows, None if uncertain else occurred)
+            yield Statement(text, particulars, windows, None if uncertain or occurred > self._as_of else occurred)
 
     def _answer(self, scored: Scored) -> list[tier_pb2.Candidate]:
         slots = scored.slots

@@ -230,8 +230,10 @@ class Searcher:
 
         def statement(n: int) -> Statement:
             record = found.records[n]
-            at = None if record.time_uncertain else seconds(record.occurred_at)
-            return Statement(statement_key(record.content), particulars_key(record.content), vectors.get(n), at)
+            at = seconds(record.occurred_at)
+            counts = not record.time_uncertain and at <= seconds(question.as_of)
+            text, particulars = statement_key(record.content), particulars_key(record.content)
+            return Statement(text, particulars, vectors.get(n), at if counts else None)
 
         return Candidates(
             [c for c in fused if c.n in found.records], [c for c in linked if c.n in found.records], statement
