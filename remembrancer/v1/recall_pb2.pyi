@@ -1241,7 +1241,8 @@ class RecallWithContextRequest(_message.Message):
 
     @_builtins.property
     def external_context(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContextEntry]:
-        """The held conversation: at most 500 entries, together at most 1 MiB of UTF-8. An observation or turn whose trimmed,
+        """The held conversation: at most 500 entries, together at most 1 MiB. Counted are the bytes of UTF-8 in `role`, `name`,
+        `user_id`, `content` and `timestamp` of all entries: 1048576 are accepted. An observation or turn whose trimmed,
         lower-cased text equals an entry's is left out; with entries of 32 code points and more also one of which either
         text begins with the other.
         """

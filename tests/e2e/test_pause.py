@@ -10,6 +10,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from remembrancer.client import Client, InvalidArgument, memory, memory_calls, turn
 from tests.service import OpenSession, contents
+from tests.valkey import until
 
 
 def test_p43_paused_writes_store_nothing(client: Client, scope: str, open_session: OpenSession) -> None:
@@ -47,6 +48,26 @@ def test_a_commit_in_a_pause_closes_and_forms_nothing(client: Client, scope: str
     assert done.state == 2
     assert done.episode_id == done.procedure_id == ""
     assert client.get_scope(scope=scope).last_number == 0
+
+
+def test_t25_recall_counters_stand_still_in_a_pause(client: Client, scope: str, open_session: OpenSession) -> None:
+    client.remember([memory("fact", "The sluice is open.")], scope=scope)
+    session = open_session()
+    client.pause_persistence(scope=scope, session_key="k")
+    for _ in range(3):
+        assert contents(session.recall("sluice", session_key="k")) == ["The sluice is open."]
+    assert contents(session.recall("sluice", session_key="other")) == ["The sluice is open."]
+
+    def count() -> int:
+        (shown,) = client.list_memories(scope=scope).memories
+        return shown.recall_count
+
+    until(lambda: count() > 0, 5, "that the recall outside the pause is counted")
+    assert count() == 1
+    client.resume_persistence(scope=scope, session_key="k")
+    session.recall("sluice", session_key="k")
+    until(lambda: count() > 1, 5, "that recalls are counted again")
+    assert count() == 2
 
 
 def test_a_pause_ends_by_itself(client: Client, scope: str) -> None:

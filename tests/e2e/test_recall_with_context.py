@@ -329,6 +329,18 @@ def test_what_is_beyond_a_limit_is_refused_by_name(ask: Ask, more: dict[str, obj
     assert [v.field for v in refused.value.violations] == [field]
 
 
+def test_t24_every_text_of_the_held_conversation_counts_in_bytes(ask: Ask) -> None:
+    others = {"role": "ü", "name": "n", "user_id": "i", "timestamp": "2024"}
+    room = 2 * 2**19 - sum(len(text.encode()) for text in others.values())
+    last = "語" * (room // 3) + "x" * (room % 3)
+    assert ask("", external_context=[context_entry(last, **others)]).context_filter_only.roles == ["ü"]
+    for beyond in ({"content": f"{last}x"}, {"name": "nn"}, {"role": "語"}, {"timestamp": "20240"}, {"user_id": "é"}):
+        entry = context_entry(**{"content": last, **others, **beyond})
+        with pytest.raises(InvalidArgument, match="role, name, user_id, content and timestamp, have 104857") as refused:
+            ask("", external_context=[entry])
+        assert [v.field for v in refused.value.violations] == ["external_context"]
+
+
 def test_p32_the_advisory_comes_in_full_once_per_outage_and_key(ask: Ask, write: Write, killed: Outage) -> None:
     write("The kiln is hot.")
     assert ask("kiln", session_key="a").degraded_advisory == ""

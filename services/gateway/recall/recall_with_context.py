@@ -98,4 +98,8 @@ def _check_entries(entries: Sequence[recall_pb2.ContextEntry]) -> None:
             bounded(f"external_context[{i}].{name}", getattr(entry, name), NAME_LENGTH)
         size += sum(len(value.encode()) for _, value in entry.ListFields())
     if size > CONTEXT_BYTES:
-        raise InvalidField("external_context", f"must have at most {CONTEXT_BYTES} bytes of UTF-8, has {size}")
+        raise InvalidField(
+            "external_context",
+            f"all entries together must have at most {CONTEXT_BYTES} bytes of UTF-8 "
+            f"in role, name, user_id, content and timestamp, have {size}",
+        )

@@ -64,6 +64,8 @@ def test_p9_a_source_is_a_literal_prefix_and_leaves_episodes_out_unless_a_channe
         stored(2, record("word", axes={"source_id": "u1%x"}), direction("q")),
         stored(3, record("word", axes={"source_id": "u2"}), direction("q")),
         stored(4, record("word", EPISODE, axes={"source_id": "u1", "channel": "c1"}), direction("q")),
+        # T25: what only holds the prefix does not begin with it.
+        stored(5, record("word", axes={"source_id": "xu1"}), direction("q")),
     )
     assert both_arms(found, axes={"source_id": "u1"}) == {1, 2}
     assert both_arms(found, axes={"source_id": "u1%"}) == {2}

@@ -74,6 +74,8 @@ def test_a_channel_lets_records_without_one_through_and_a_source_is_a_prefix() -
     assert not visible(Axes(**base, channel="c2"), Axes(**base, channel="c1"))
     assert visible(Axes(**base, source_id="wiki/a"), Axes(**base, source_id="wiki/"))
     assert not visible(Axes(**base, source_id="Wiki/a"), Axes(**base, source_id="wiki/"))
+    # T25: what only holds the prefix does not begin with it.
+    assert not visible(Axes(**base, source_id="xab"), Axes(**base, source_id="ab"))
     assert not visible(Axes(**base, source_id="w"), Axes(**base, source_id="%"))
 
 

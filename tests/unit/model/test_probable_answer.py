@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -163,6 +164,13 @@ def test_of_equally_good_ones_that_within_the_named_time_answers() -> None:
     question = Question.of("What did Mia cook in May 2025?", ["mia"], AS_OF)
     assert question.time == recall_pb2.QUESTION_TIME_DATE
     assert choose(question, considered(options), FITTED)[0].n == 2
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations((9, 12, 100))))
+def test_t25_equally_probable_answers_are_ordered_by_number(order: tuple[int, ...]) -> None:
+    twins = [option(n, "Mia lives in Lisbon.", 0.8, 3) for n in order]
+    choices = choose(Question.of("Where does Mia live?", [], AS_OF), twins, YES_TO_ALL)
+    assert [choice.n for choice in choices] == [9, 12, 100]
 
 
 def test_the_names_of_speakers_are_not_what_is_asked() -> None:
