@@ -12,3 +12,6 @@ USAGE: Final = 2
 
 NOT_RUNNING: Final = 3
 """The service does not run here; the code that the Linux Standard Base gives to `status` of init scripts."""
+
+INTERRUPTED: Final = 130
+"""Ended by Ctrl-C; the code that shells give to a command that SIGINT ended."""

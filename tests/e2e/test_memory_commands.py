@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,8 @@ from typer.testing import CliRunner, Result
 
 from remembrancer.cli.local.service import LocalService
 from remembrancer.cli.main import build_app
+from remembrancer.client import Client
+from tests.valkey import until
 
 Run = Callable[..., Result]
 
@@ -56,6 +62,38 @@ def test_ingest_tells_new_from_known_and_takes_turns(run: Run, filled: str) -> N
         refused = run("ingest", filled, *options, text=f"Aye.\n{wrong}\n")
         assert refused.exit_code == 2
         assert "line 2" in refused.stderr
+
+
+def test_t23_the_same_file_again_stores_nothing(run: Run, scope: str) -> None:
+    spoken = [
+        {"content": "Aye."}, {"content": "Aye."}, {"content": "Aye.", "timestamp": "at noon"},
+        {"content": "Aye.", "timestamp": "2024-03-10"}, {"content": "Aye.", "msg_id": "1"},
+    ]  # fmt: skip
+    said = "".join(f"{json.dumps(line)}\n" for line in spoken)
+    for options, lines, many in (([], "The first.\nThe second.\n", 2), (["--turns"], f"{said}Nay.\n", 6)):
+        assert run("ingest", scope, *options, text=lines).stdout == f"{many} stored, 0 known already\n"
+        assert run("ingest", scope, *options, text=lines).stdout == f"0 stored, {many} known already\n"
+        assert run("ingest", scope, *options, text=f"{lines}More.\n").stdout == f"1 stored, {many} known already\n"
+
+
+@pytest.mark.long
+def test_t23_an_interrupted_file_is_finished_by_the_same_command(
+    service: LocalService, client: Client, run: Run, scope: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "turns.txt"
+    file.write_text("".join(f"Turn {n} of a long talk about the harbour.\n" for n in range(1000)))
+    arguments = ("ingest", scope, str(file), "--turns")
+    typed = [sys.executable, "-m", "remembrancer.cli", *arguments, "--target", service.address]
+    with subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: client.get_scope(scope=scope).last_number > 300, 60, "that a third is stored")
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    told = re.search(r"(\d+) of 1000 are stored, and perhaps up to 100 more; the same command again", error)
+    assert told
+    stored = client.get_scope(scope=scope).last_number
+    assert int(told[1]) <= stored <= int(told[1]) + 100 < 1000
+    assert run(*arguments).stdout == f"{1000 - stored} stored, {stored} known already\n"
 
 
 def test_a_line_that_is_refused_is_named(run: Run, scope: str) -> None:
@@ -272,7 +310,8 @@ def test_what_was_hidden_is_brought_back(run: Run, filled: str) -> None:
 
 def test_forget_takes_one_target(run: Run, filled: str) -> None:
     for options, said in (
-        (["--user", "bob", "--everything"], "only one of"),
+        ([], "Invalid value: name what to forget: a memory, a --user, or --everything"),
+        (["--user", "bob", "--everything"], "name only one of: a memory, a --user, --everything"),
         (["--everything", "--agent", "x"], "goes without --agent"),
         (["--everything", "--suppress"], "goes without --agent"),
     ):

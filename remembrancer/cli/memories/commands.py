@@ -64,6 +64,9 @@ def ingest(
 
     Keys of a statement: content, type, occurred_at. Keys of a turn: content, role, name, timestamp, msg_id. All values
     are text, times in RFC 3339 or ISO 8601.
+
+    The same file again stores nothing twice, also after Ctrl-C or with new lines at its end. A turn without msg_id and
+    time is known by its text and by all turns before it in the file.
     """
     lines = read_lines(file)
     axes = _axes(agent_id=agent, user_id=user, conversation_id=conversation)
@@ -133,8 +136,10 @@ def forget(
 ) -> None:
     """Erase one memory, a user's memories, or a whole scope."""
     named = (memory_id is not None) + (user is not None) + everything
-    if named != 1:
-        raise typer.BadParameter(f"name {'only one of' if named else ''} a memory, a --user, --everything")
+    if not named:
+        raise typer.BadParameter("name what to forget: a memory, a --user, or --everything")
+    if named > 1:
+        raise typer.BadParameter("name only one of: a memory, a --user, --everything")
     if everything and (agent is not None or suppress):
         raise typer.BadParameter("--everything is the whole scope, erased: it goes without --agent and --suppress")
     axes = _axes(agent_id=agent, user_id=user)

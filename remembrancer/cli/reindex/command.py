@@ -62,8 +62,10 @@ def reindex_command(
     data: Annotated[Path | None, typer.Option("--data", help="Data folder of the service here.")] = None,
 ) -> None:
     """Have a new encoder model serve: its vectors are filled in while the old one serves. Can be repeated any time."""
-    if (model is None) == (encoder is None):
+    if model is None and encoder is None:
         raise typer.BadParameter("name a --model, or an --encoder")
+    if model is not None and encoder is not None:
+        raise typer.BadParameter("name only one of: a --model, an --encoder")
     try:
         if encoder is not None:
             done = _in_containers(encoder, silent=as_json)
