@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -20,13 +20,14 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Keep tests that share fixtures in one of the two processes: those of a file, and all that need the cluster."""
     for item in items:
         callspec = getattr(item, "callspec", None)
         over_cluster = callspec is not None and callspec.params.get("topology") == "cluster"
         item.add_marker(pytest.mark.xdist_group("cluster" if over_cluster else item.path.stem))
+    yield  # A wrapper comes before the hook of pytest-xdist, which reads the marks.
 
 
 @pytest.fixture(scope="session")

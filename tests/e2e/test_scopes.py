@@ -35,11 +35,11 @@ def test_near_names_are_other_scopes(client: Client, scope: str, open_session: O
 def test_s41_the_first_write_mentions_a_scope_that_looks_alike(client: Client, scope: str) -> None:
     assert not client.remember([memory("fact", "Rain.")], scope=f"{scope}-my_repo").warnings
     near = f"{scope}-My-Repo"
-    written = client.record_turns([turn("Snow.")], scope=near, request_id="first")
+    written = client.record_turns([turn("Snow.", timestamp="2024-01-02")], scope=near, request_id="first")
     (warning,) = written.warnings
     assert name_of(warning, "code") == "scope_fragmentation"
     assert f"{scope}-my_repo" in warning.message
-    assert client.record_turns([turn("Snow.")], scope=near, request_id="first") == written
+    assert client.record_turns([turn("Snow.", timestamp="2024-01-02")], scope=near, request_id="first") == written
     assert not client.remember([memory("fact", "Hail.")], scope=near).warnings
 
 

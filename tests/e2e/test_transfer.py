@@ -96,7 +96,11 @@ def test_export_import_export_is_equal(client: Client, scope: str, filled: Parts
         [memory("fact", "heron is the STAGING host.")], scope=target, axes={"user_id": "ada", "channel": "c1"}
     )
     assert known.results[0].memory_id == "sch_1"
-    turns = client.record_turns([turn("x", msg_id="m-1")], scope=target, axes={"agent_id": "scribe"})
+    turns = client.record_turns(
+        [turn("biscuit the greyhound  sleeps.", msg_id="m-1")],
+        scope=target,
+        axes={"conversation_id": "c", "agent_id": "scribe"},
+    )
     assert turns.results[0].memory_id == "evt_3"
     assert client.remember([memory("fact", "New here.")], scope=target).results[0].memory_id == "sch_8"
 

@@ -127,9 +127,10 @@ def test_what_cannot_be_read_does_not_keep_erased_words(stored: Store, client: C
     client.remember([memory("fact", GOOD)], scope=session.scope)
     retrieval = session.recall("lighthouse keeper", request_id="again").retrieval_id
     keys, (ledger, name) = PartitionKeys(partition_of(session.scope)), ledger_of(retrieval)
+    client.feedback(retrieval, memory_feedback=[memory_feedback("sch_1", "unassessable", reason=GOOD)])
+    assert GOOD.encode() in stored.hget(ledger, f"f:{name}")
     stored.hset(ledger, f"f:{name}", NOISE + GOOD.encode())
     (answer,) = stored.scan_iter(keys.all_like("req", "Recall"))
-    stored.hset(answer, "answer", NOISE + GOOD.encode())
+    assert GOOD.encode() not in stored.hget(answer, "answer")  # It has no words to be erased.
     assert client.forget(scope=session.scope, memory_id="sch_1").forgotten == 1
     assert GOOD.encode() not in stored.hget(ledger, f"f:{name}")
-    assert not stored.exists(answer)
