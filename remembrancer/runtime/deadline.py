@@ -7,7 +7,10 @@ import time
 from typing import Any
 
 UNBOUNDED = 3600.0
-"""Seconds reported for a call without any deadline (a stream)."""
+"""Seconds reported for a call without any deadline (a stream), and for one whose deadline is further away."""
+
+LONGEST = 30 * 86_400.0
+"""Seconds; a caller's deadline beyond this counts as this: event loops and gRPC cannot count any far one."""
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("remembrancer_deadline", default=None)
 
@@ -29,5 +32,5 @@ def remaining(context: Any) -> float:
     """
     own = context.time_remaining()
     ends = _ends.get()
-    left = [UNBOUNDED if own is None else own, UNBOUNDED if ends is None else ends - time.monotonic()]
-    return max(0.0, min(left))
+    left = (own, None if ends is None else ends - time.monotonic())
+    return max(0.0, min(UNBOUNDED, *(seconds for seconds in left if seconds is not None)))

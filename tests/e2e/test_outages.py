@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -97,6 +98,55 @@ def test_f8_a_frozen_deep_tier_does_not_slow_active_recalls(session: Session, fr
         assert all(reason_of(call.result().deep_tier_error) == "TIER_LATE" for call in slow)
 
 
+@pytest.mark.parametrize("role", [Role.ENCODER, Role.ACTIVE, Role.DEEP])
+def test_t16_a_frozen_worker_soon_costs_nothing_and_serves_again_when_it_runs(
+    client: Client, scope: str, session: Session, frozen: Outage, role: Role
+) -> None:
+    def took(count: int) -> float:
+        spent = []
+        for _ in range(count):
+            began = time.monotonic()
+            session.recall(QUESTION, "deep")
+            spent.append(time.monotonic() - began)
+        return statistics.median(spent)
+
+    healthy = took(15)
+    with frozen(role):
+        for _ in range(5):
+            assert session.recall(QUESTION, "deep").hits.observations[0].content == TEXT
+        assert took(15) <= 2 * healthy + 0.01
+        began = time.monotonic()
+        written = client.remember([memory("fact", f"Written while {role} is frozen.")], scope=scope).results[0]
+        assert time.monotonic() - began < 1.0
+        assert written.embedded == (role is not Role.ENCODER)
+    answer = session.recall(QUESTION, "deep")
+    assert not answer.HasField("active_tier_error")
+    assert not answer.HasField("deep_tier_error")
+
+
+def test_t16_callers_of_a_frozen_tier_hold_up_no_caller_of_the_other_one(session: Session, frozen: Outage) -> None:
+    with frozen(Role.DEEP), ThreadPoolExecutor(40) as pool:
+        slow = [pool.submit(session.recall, QUESTION, "deep") for _ in range(40)]
+        time.sleep(0.1)
+        began = time.monotonic()
+        assert contents(session.recall(QUESTION, "active")) == [TEXT]
+        assert time.monotonic() - began < 2.5
+        assert {contents(call.result())[0] for call in slow} == {TEXT}
+
+
+def test_t17_a_short_deadline_gets_what_the_other_tier_found(session: Session, frozen: Outage) -> None:
+    def took(deadline: float) -> float:
+        began = time.monotonic()
+        assert contents(session.recall(QUESTION, "deep", timeout=deadline)) == [TEXT]
+        return time.monotonic() - began
+
+    with ThreadPoolExecutor(6) as pool:
+        # 40 ms on a quiet machine; on a busy one the deadlines are longer by as much.
+        slowness = max(1.0, max(pool.map(took, [5.0] * 36)) / 0.04)
+        with frozen(Role.DEEP):
+            list(pool.map(took, [slowness * deadline for deadline in (0.15, 0.2, 0.3) * 12]))
+
+
 def test_f3_encoder_down(client: Client, scope: str, session: Session, killed: Outage) -> None:
     hidden = "Flour, water and salt rise overnight on the sill."
     with killed(Role.ENCODER):
@@ -151,10 +201,10 @@ def test_store_down(client: Client, scope: str, session: Session, killed: Outage
 def test_store_frozen(session: Session, frozen: Outage) -> None:
     with frozen(Role.STORE):
         began = time.monotonic()
-        with pytest.raises(ClientError) as refused:
-            session.recall(QUESTION, timeout=2.0)
-        assert time.monotonic() - began < 3.0
-        assert refused.value.reason in ("STORE_UNAVAILABLE", "DEADLINE", "")
+        with pytest.raises(Unavailable) as refused:
+            session.recall(QUESTION, timeout=10.0)
+        assert time.monotonic() - began < 8.0
+        assert refused.value.reason == "STORE_UNAVAILABLE"
     assert contents(session.recall(QUESTION)) == [TEXT]
 
 

@@ -24,6 +24,7 @@ class Deadlines(Interceptor):
         own = context.time_remaining()
         if own is None:
             own = None if method.streams else self._by_method.get(method.name, self._default)
+        own = None if own is None else min(own, deadline.LONGEST)
         token = deadline.bind(own)
         try:
             async with asyncio.timeout(own):

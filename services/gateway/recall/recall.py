@@ -27,11 +27,12 @@ async def recall(parts: Parts, request: recall_pb2.RecallRequest, call: Call) ->
     if state.first is not None:
         return await _again(parts, checked.keys, state.first)
     found = await parts.searcher.search(question(state), call.seconds_left)
-    plan = await plan_retrieval(parts, state.retrieval, found)
-    plan.include_timeline = request.include_timeline
-    if checked.wants_answer:
-        plan.answer.CopyFrom(plan_answer(parts, state, found, call))
-    first = await enter(parts, state, ledger_entry(state.retrieval, plan, found), plan)
+    with parts.searcher.rest_of_call(found):
+        plan = await plan_retrieval(parts, state.retrieval, found)
+        plan.include_timeline = request.include_timeline
+        if checked.wants_answer:
+            plan.answer.CopyFrom(plan_answer(parts, state, found, call))
+        first = await enter(parts, state, ledger_entry(state.retrieval, plan, found), plan)
     if first is not None:
         return await _again(parts, checked.keys, first)
     count_recall(parts, state, found)

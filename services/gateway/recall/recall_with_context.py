@@ -53,15 +53,16 @@ async def recall_with_context(parts: Parts, request: Request, call: Call) -> Res
     )
     asked = replace(question(state), recent=recent)
     answer = await search_in_context(parts.searcher, asked, wanted, call.seconds_left)
-    plan = store_pb2.ContextPlan(
-        recall=await plan_retrieval(parts, state.retrieval, answer.found), gate_fallback=answer.gate_fallback
-    )
-    plan.recall.tokens_in += await parts.tokens.count(entry.content for entry in request.external_context)
-    if limit and not recent and checked.wants_answer:
-        plan.recall.answer.CopyFrom(plan_answer(parts, state, answer.found, call))
-    if answer.degraded:
-        plan.degraded_advisory = await degraded_advisory(parts, keys, call.caller, request.session_key)
-    first = await enter(parts, state, ledger_entry(state.retrieval, plan.recall, answer.found), plan)
+    with parts.searcher.rest_of_call(answer.found):
+        plan = store_pb2.ContextPlan(
+            recall=await plan_retrieval(parts, state.retrieval, answer.found), gate_fallback=answer.gate_fallback
+        )
+        plan.recall.tokens_in += await parts.tokens.count(entry.content for entry in request.external_context)
+        if limit and not recent and checked.wants_answer:
+            plan.recall.answer.CopyFrom(plan_answer(parts, state, answer.found, call))
+        if answer.degraded:
+            plan.degraded_advisory = await degraded_advisory(parts, keys, call.caller, request.session_key)
+        first = await enter(parts, state, ledger_entry(state.retrieval, plan.recall, answer.found), plan)
     if first is not None:
         return await _again(parts, request, keys, first)
     count_recall(parts, state, answer.found)

@@ -15,14 +15,21 @@ BATCH: Final = 100
 TOP_K_MAX: Final = 50
 
 RESERVE_SHARE: Final = 0.1
-RESERVE_MIN: Final = 0.01
+RESERVE_MIN: Final = 0.03
 RESERVE_MAX: Final = 0.5
-"""Seconds of a recall that stay for the ledger write and the assembly of the answer."""
+"""Seconds of a recall that stay for reading the records, the ledger write and the assembly of the answer."""
+
+RESERVE_MARGIN: Final = 1.5
+"""How much longer the rest of a recall may take than it took lately."""
 
 
-def tier_budget(remaining: float) -> float:
-    """Return the seconds that tiers may take of the `remaining` ones."""
-    return max(0.0, remaining - min(RESERVE_MAX, max(RESERVE_MIN, remaining * RESERVE_SHARE)))
+def tier_budget(remaining: float, rest: float) -> float:
+    """Return the seconds that tiers may take of the `remaining` ones, given what the rest of a recall takes lately.
+
+    At least half of the time is the tiers' own.
+    """
+    reserve = min(RESERVE_MAX, max(RESERVE_MIN, remaining * RESERVE_SHARE, RESERVE_MARGIN * rest))
+    return max(remaining / 2, remaining - reserve)
 
 
 TOO_LITTLE: Final = 0.02

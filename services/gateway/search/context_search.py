@@ -10,7 +10,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model import fusion
 from remembrancer.model.duplicates import NearDuplicates
 from remembrancer.model.merge import Exclusion, gated
-from services.gateway.requests.limits import TOP_K_MAX, tier_budget
+from services.gateway.requests.limits import TOP_K_MAX
 from services.gateway.search.searcher import Found, Question, Responses, Searcher, depth_of
 
 DEEPENING: Final = 4
@@ -46,7 +46,7 @@ async def search_in_context(searcher: Searcher, question: Question, wanted: Want
     if not wanted.limit:
         return InContext(Found())
     loop = asyncio.get_running_loop()
-    end = loop.time() + tier_budget(seconds_left)
+    end = loop.time() + searcher.budget(seconds_left)
     async with searcher.passed(question.partition, seconds_left):
         return await _search(searcher, question, wanted, end)
 

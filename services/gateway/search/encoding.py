@@ -16,6 +16,7 @@ from remembrancer.model.analysis import analyse
 from remembrancer.model.errors import EncoderUnavailable
 from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import common_pb2
+from services.gateway.search.breaker import Breaker, NotAnswering
 
 CHUNK_TEXTS: Final = 16
 CHUNK_CHARACTERS: Final = 32000
@@ -71,6 +72,15 @@ class EncoderLate(EncoderUnavailable):
     """The encoder did not answer in time."""
 
 
+class _Worker:
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._stub: encoder_pb2_grpc.EncoderServiceAsyncStub = encoder_pb2_grpc.EncoderServiceStub(channel)
+        self._breaker = Breaker(lambda seconds: self._stub.GetModel(encoder_pb2.GetModelRequest(), timeout=seconds))
+
+    async def encode(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
+        return await self._breaker.call(lambda: self._stub.Encode(request, timeout=seconds))
+
+
 class Encoder:
     """Embeds and analyses texts; what cannot be embedded is still analysed."""
 
@@ -88,7 +98,7 @@ class Encoder:
         self._current_model = current_model
         self._dimension_of = dimension_of
         self._dimensions: dict[str, int] = {}
-        self._stubs = [encoder_pb2_grpc.EncoderServiceStub(channel) for channel in channels]
+        self._workers = [_Worker(channel) for channel in channels]
         self._log = structlog.get_logger()
         self.worked_at = 0.0
         """When an encoder last did its work, in seconds since 1970."""
@@ -150,9 +160,11 @@ class Encoder:
 
     async def _call(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
         late = False
-        for stub in self._stubs:
+        for worker in self._workers:
             try:
-                response = await stub.Encode(request, timeout=seconds)
+                response = await worker.encode(request, seconds)
+            except NotAnswering:
+                continue
             except grpc.aio.AioRpcError as error:
                 self._log.warning("encoder call failed", code=error.code().name)
                 if error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, Final, TypeAlias
@@ -40,6 +40,7 @@ from remembrancer.v1 import common_pb2
 from services.gateway.requests.limits import TOO_LITTLE, tier_budget
 from services.gateway.search.encoding import UNREADABLE_TEXT, Encoded, EncodedTexts, Encoder
 from services.gateway.search.fairness import PartitionGate
+from services.gateway.search.pace import Pace
 from services.gateway.search.tiers import TierWorkers
 
 PROCEDURES: Final = 3
@@ -74,7 +75,10 @@ class Question:
 
 @dataclass(slots=True)
 class Found:
-    """What was found: `direct` and `associated` in the order of their scores; `errors` of the tiers that failed."""
+    """What was found: `direct` and `associated` in the order of their scores; `errors` of the tiers that failed.
+
+    `answered_at` is when the tiers' last answer came, by the event loop's clock.
+    """
 
     direct: list[fusion.Fused] = field(default_factory=list)
     associated: list[fusion.Fused] = field(default_factory=list)
@@ -84,6 +88,7 @@ class Found:
     learned: dict[int, store_pb2.Learned] = field(default_factory=dict)
     errors: dict[common_pb2.Tier.ValueType, RemembrancerError] = field(default_factory=dict)
     warnings: list[common_pb2.Warning] = field(default_factory=list)
+    answered_at: float = 0.0
     any_live: bool = False
     more_available: bool = False
 
@@ -116,6 +121,7 @@ class Searcher:
         self._gate = gate
         self._encoder = encoder
         self._tiers = tiers
+        self._rest = Pace()
 
     async def search(self, question: Question, seconds_left: float, *, may_fail: bool = False) -> Found:
         """Return what the asked tiers find within the call's time.
@@ -146,13 +152,25 @@ class Searcher:
 
     async def _searched(self, question: Question, seconds_left: float, may_fail: bool) -> Found:
         found = Found()
-        budget = tier_budget(seconds_left)
+        budget = self.budget(seconds_left)
         loop = asyncio.get_running_loop()
         start = loop.time()
         encoded = await self.encode(question, budget)
         responses = await self.ask(question, encoded, budget - (loop.time() - start), found, may_fail=may_fail)
         await self._select(question, encoded, responses, found)
         return found
+
+    def budget(self, seconds_left: float) -> float:
+        """Return the seconds that encoder and tiers may take of those that are left for the call."""
+        return tier_budget(seconds_left, self._rest.recent)
+
+    @contextmanager
+    def rest_of_call(self, found: Found) -> Iterator[None]:
+        """Note how long a call takes after the tiers' answers, or took until its deadline: others reserve as much."""
+        try:
+            yield
+        finally:
+            self._rest.note(asyncio.get_running_loop().time() - found.answered_at)
 
     async def encode(self, question: Question, budget: float) -> EncodedTexts:
         """Return what is asked encoded, and after it the side cue if there is one, within a share of the budget.
@@ -181,6 +199,7 @@ class Searcher:
         answers = await asyncio.gather(
             *(self._tiers[tier].search(request, seconds) for tier in question.tiers), return_exceptions=True
         )
+        found.answered_at = asyncio.get_running_loop().time()
         responses: list[tuple[common_pb2.Tier.ValueType, tier_pb2.SearchResponse]] = []
         for tier, answer in zip(question.tiers, answers, strict=True):
             if isinstance(answer, tier_pb2.SearchResponse):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import grpc
@@ -20,6 +19,7 @@ from remembrancer.model.errors import (
     TierUnreachable,
 )
 from remembrancer.runtime.status import reason_of
+from services.gateway.search.breaker import Breaker, NotAnswering
 
 _REASONS: Final[dict[str, type[RemembrancerError]]] = {
     "PARTITION_LOADING": PartitionLoading,
@@ -36,10 +36,17 @@ WARM_SECONDS: Final = 2.0
 STATUS_SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
 class _Worker:
-    target: str
-    stub: tier_pb2_grpc.TierServiceAsyncStub
+    def __init__(self, target: str, channel: grpc.aio.Channel) -> None:
+        self.target = target
+        self.stub: tier_pb2_grpc.TierServiceAsyncStub = tier_pb2_grpc.TierServiceStub(channel)
+        self.breaker = Breaker(self.status)
+
+    async def status(self, seconds: float) -> tier_pb2.GetStatusResponse:
+        return await self.stub.GetStatus(tier_pb2.GetStatusRequest(), timeout=seconds)
+
+    async def search(self, request: tier_pb2.SearchRequest, seconds: float) -> tier_pb2.SearchResponse:
+        return await self.breaker.call(lambda: self.stub.Search(request, timeout=seconds))
 
 
 class TierWorkers:
@@ -48,7 +55,7 @@ class TierWorkers:
     def __init__(self, name: str, channels: Sequence[tuple[str, grpc.aio.Channel]]) -> None:
         """Take the tier's name for the log, and (target, channel) of each worker."""
         self._name = name
-        self._workers = [_Worker(target, tier_pb2_grpc.TierServiceStub(channel)) for target, channel in channels]
+        self._workers = [_Worker(target, channel) for target, channel in channels]
         self._log = structlog.get_logger()
         self._warming: set[asyncio.Task[None]] = set()
 
@@ -60,7 +67,7 @@ class TierWorkers:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         failure: RemembrancerError = TierUnreachable(_TEXTS[TierUnreachable])
-        workers = self._order(request.partition)
+        workers = [worker for worker in self._order(request.partition) if not worker.breaker.is_open]
         for position, worker in enumerate(workers):
             left = end - loop.time()
             if left <= 0:
@@ -68,7 +75,9 @@ class TierWorkers:
             # One that hangs must leave time for another to answer.
             share = left if position == len(workers) - 1 else left / 2
             try:
-                return await worker.stub.Search(request, timeout=share)
+                return await worker.search(request, share)
+            except NotAnswering:
+                failure = TierLate(_TEXTS[TierLate])
             except grpc.aio.AioRpcError as error:
                 failure = _failure(error)
                 self._log.warning("tier call failed", tier=self._name, code=error.code().name, reason=reason_of(error))
@@ -87,6 +96,8 @@ class TierWorkers:
     async def _warm(self, partition: str, head: str) -> None:
         request = tier_pb2.WarmRequest(partition=partition, head=head)
         for worker in self._order(partition)[:1]:
+            if worker.breaker.is_open:
+                return
             try:
                 await worker.stub.Warm(request, timeout=WARM_SECONDS)
             except grpc.aio.AioRpcError:
@@ -99,7 +110,7 @@ class TierWorkers:
 
 async def _answers(worker: _Worker) -> bool:
     try:
-        await worker.stub.GetStatus(tier_pb2.GetStatusRequest(), timeout=STATUS_SECONDS)
+        await worker.status(STATUS_SECONDS)
     except grpc.aio.AioRpcError:
         return False
     return True
