@@ -33,4 +33,4 @@ def remaining(context: Any) -> float:
     own = context.time_remaining()
     ends = _ends.get()
     left = (own, None if ends is None else ends - time.monotonic())
-    return max(0.0, min(UNBOUNDED, *(seconds for seconds in left if seconds is not None)))
+    return max(0.0, min([UNBOUNDED, *(seconds for seconds in left if seconds is not None)]))
