@@ -14,10 +14,12 @@ from remembrancer.cli.local.plan import Role
 from remembrancer.client import (
     Client,
     InvalidArgument,
+    NotFound,
     memory,
     memory_calls,
     memory_feedback,
     recall_calls,
+    selection,
     session_calls,
     turn,
 )
@@ -25,14 +27,17 @@ from remembrancer.client.call import Call
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.store.keys import PartitionKeys, partition_of
 from remembrancer.v1 import session_pb2
+from tests.contract.catalogue import RPCS
 from tests.service import Outage, hits
 
 FERRY = "The ferry to Skerry leaves at seven."
+CLERK = {"agent_id": "clerk"}
+BOBS = {**CLERK, "user_id": "bob"}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A scope with two sessions: one with something to assess, one that is covered."""
+    """A scope with sessions, one with something to assess and one that is covered, and memories to correct."""
 
     client: Client
     scope: str
@@ -41,10 +46,21 @@ class Stage:
     memory_id: str
     covered_id: str
     idle_id: str
+    hidden_id: str
+    note_id: str
 
     @classmethod
     def set(cls, client: Client, scope: str) -> Stage:
         client.remember([memory("fact", FERRY)], scope=scope)
+        # These belong to another agent: recalls that name none do not see them.
+        notes = [
+            memory("fact", "Hidden."),
+            memory("fact", "A note."),
+            memory("fact", "Bob's.", axes={"user_id": "bob"}),
+        ]
+        written = client.remember(notes, scope=scope, axes=CLERK).results
+        hidden_id, note_id = written[0].memory_id, written[1].memory_id
+        client.forget(hidden_id, scope=scope, axes=CLERK, suppress=True)
         session, covered, idle = (client.activate("wash up", "clean cups", scope=scope) for _ in range(3))
         client.feedback(covered.retrieval_id, coverage="complete")
         answer = client.recall("ferry", scope=scope, session_id=session.session_id)
@@ -57,6 +73,8 @@ class Stage:
             hit.memory_id,
             covered.session_id,
             idle.session_id,
+            hidden_id,
+            note_id,
         )
 
 
@@ -85,6 +103,16 @@ CALLS: dict[str, Make] = {
     ),
     # Without message id or time nothing else tells these turns from others.
     "RecordTurns": lambda s, i: memory_calls.record_turns([turn("Aye."), turn("Nay.")], scope=s.scope, request_id=i),
+    "RecallWithContext": lambda s, i: recall_calls.recall_with_context(
+        "ferry", scope=s.scope, session_id=s.session_id, agent_id="default-agent", request_id=i
+    ),
+    "UpdateMemory": lambda s, i: memory_calls.update_memory(
+        s.note_id, scope=s.scope, content="A better note.", axes=CLERK, request_id=i
+    ),
+    "RestoreMemory": lambda s, i: memory_calls.restore_memory(s.hidden_id, scope=s.scope, axes=CLERK, request_id=i),
+    "Forget": lambda s, i: memory_calls.forget(s.note_id, scope=s.scope, axes=CLERK, request_id=i),
+    "Forget a user": lambda s, i: memory_calls.forget(scope=s.scope, selection=selection(axes=BOBS), request_id=i),
+    "Forget all": lambda s, i: memory_calls.forget(scope=s.scope, whole_scope=True, request_id=i),
 }
 OTHER: dict[str, Make] = {
     "Activate": lambda s, i: session_calls.activate("ferry", "home", scope=s.scope, request_id=i),
@@ -96,27 +124,56 @@ OTHER: dict[str, Make] = {
     "Recall": lambda s, i: recall_calls.recall("ferry", scope=s.scope, session_id=s.session_id, request_id=i),
     "Remember": lambda s, i: memory_calls.remember([memory("fact", "Bo rows.")], scope=s.scope, request_id=i),
     "RecordTurns": lambda s, i: memory_calls.record_turns([turn("Aye.")], scope=s.scope, request_id=i),
+    "RecallWithContext": lambda s, i: recall_calls.recall_with_context(
+        "ferry", scope=s.scope, session_id=s.session_id, agent_id="default-agent", limit=3, request_id=i
+    ),
+    "UpdateMemory": lambda s, i: memory_calls.update_memory(
+        s.note_id, scope=s.scope, content="The best note.", axes=CLERK, request_id=i
+    ),
+    "RestoreMemory": lambda s, i: memory_calls.restore_memory(s.note_id, scope=s.scope, axes=CLERK, request_id=i),
+    "Forget": lambda s, i: memory_calls.forget(s.hidden_id, scope=s.scope, axes=CLERK, request_id=i),
+    "Forget a user": lambda s, i: memory_calls.forget(scope=s.scope, selection=selection(axes=CLERK), request_id=i),
+    "Forget all": lambda s, i: memory_calls.forget(scope=s.scope, selection=selection(axes=BOBS), request_id=i),
 }
 
 
 def effects(stage: Stage, stored: Any) -> dict[str, Any]:
     """Return everything in the store that a call might do twice."""
     keys = PartitionKeys(partition_of(stage.scope))
-    ledger = stage.client.get_session(stage.session_id, scope=stage.scope)
     records = stored.hgetall(keys.records)
     return {
         "sessions": [(s.session_id, s.state) for s in stage.client.list_sessions(scope=stage.scope).sessions],
-        "retrievals": [r.retrieval_id for r in ledger.retrievals],
-        "records": sorted((int(n), store_pb2.Record.FromString(raw).kind) for n, raw in records.items()),
+        "retrievals": retrievals_of(stage),
+        "records": sorted((int(n), *seen_of(store_pb2.Record.FromString(raw))) for n, raw in records.items()),
         "learned": store_pb2.Learned.FromString(stored.hget(keys.learned, stage.memory_id[4:]) or b""),
         "feed": stored.xlen(keys.feed),
         "last n": stored.hget(keys.meta, "n"),
     }
 
 
+def retrievals_of(stage: Stage) -> list[str]:
+    """Return the ids in the session's ledger, which goes with the whole scope."""
+    try:
+        ledger = stage.client.get_session(stage.session_id, scope=stage.scope)
+    except NotFound:
+        return []
+    return [retrieval.retrieval_id for retrieval in ledger.retrievals]
+
+
+def seen_of(record: store_pb2.Record) -> tuple[int, str, int]:
+    """Return what calls change of a record."""
+    return record.kind, record.content, record.status
+
+
 @pytest.fixture
 def stage(client: Client, scope: str) -> Stage:
     return Stage.set(client, scope)
+
+
+def test_every_call_that_takes_a_request_id_is_here(stage: Stage) -> None:
+    taking = {rpc.path for rpc in RPCS if "request_id" in rpc.request.DESCRIPTOR.fields_by_name}
+    for calls in (CALLS, OTHER):
+        assert {make(stage, "id").path for make in calls.values()} == taking
 
 
 @pytest.mark.essential
@@ -170,7 +227,11 @@ def shape(found: dict[str, Any]) -> dict[str, Any]:
 
 def test_all_of_it_survives_a_killed_gateway(client: Client, stage: Stage, stored: Any, killed: Outage) -> None:
     """And so do sessions and conversations (field case S36)."""
-    made = {rpc: make(stage, f"{rpc}-1") for rpc, make in CALLS.items()}
+    # What is forgotten takes remembered answers along: this is done in scopes of its own.
+    made = {
+        rpc: make(Stage.set(client, f"{stage.scope}-{i}") if rpc.startswith("Forget") else stage, f"id-{i}")
+        for i, (rpc, make) in enumerate(CALLS.items())
+    }
     first: dict[str, Message] = {rpc: client.send(call) for rpc, call in made.items()}
     done = effects(stage, stored)
     with killed(Role.GATEWAY):
@@ -197,8 +258,10 @@ def test_a_repeated_recall_leaves_out_what_was_erased_since(stage: Stage, stored
 
 def test_ids_are_apart_by_call_and_scope(client: Client, stage: Stage) -> None:
     other = Stage.set(client, f"{stage.scope}-other")
-    answers = [client.send(make(where, "same-id")) for make in CALLS.values() for where in (stage, other)]
-    assert len(answers) == 2 * len(CALLS)
+    # One call each: forgetting one memory and forgetting all are the same call with other bodies.
+    makes = {make(stage, "").path: make for make in CALLS.values()}.values()
+    answers = [client.send(make(where, "same-id")) for make in makes for where in (stage, other)]
+    assert len(answers) == 2 * len(makes)
 
 
 def test_bodies_are_compared_decoded(client: Client, stage: Stage) -> None:
@@ -216,9 +279,11 @@ def test_bodies_are_compared_decoded(client: Client, stage: Stage) -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("rpc", CALLS)
-def test_ids_are_short_and_printable(stage: Stage, rpc: str) -> None:
-    for odd in ("x" * 65, "ü", "a\nb", "\x00"):
-        with pytest.raises(InvalidArgument) as refused:
-            stage.client.send(CALLS[rpc](stage, odd))
-        assert refused.value.violations[0].field == "request_id"
+def test_ids_are_short_and_printable(stage: Stage, stored: Any) -> None:
+    before = effects(stage, stored)
+    for make in CALLS.values():
+        for odd in ("x" * 65, "ü", "a\nb", "\x00"):
+            with pytest.raises(InvalidArgument) as refused:
+                stage.client.send(make(stage, odd))
+            assert refused.value.violations[0].field == "request_id"
+    assert effects(stage, stored) == before

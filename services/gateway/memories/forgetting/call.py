@@ -20,7 +20,7 @@ from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.live import oldest_after
 from remembrancer.store.partition import Applied, fields_at
 from remembrancer.v1 import common_pb2, correction_pb2
-from services.gateway.memories.forgetting.erasure import erase_copies, erase_records, progress
+from services.gateway.memories.forgetting.erasure import erase_copies, erase_records, erased_by
 from services.gateway.memories.forgetting.mistyped import drop_unless_hash
 from services.gateway.memories.forgetting.records import CHUNK
 from services.gateway.memories.selecting import check_selection, check_view, find
@@ -128,7 +128,7 @@ async def _target(
 
 async def _carry_out(parts: Parts, keys: PartitionKeys, name: str) -> correction_pb2.ForgetResponse:
     await erase_records(parts, keys, name)
-    erased = (await progress(parts, keys, name)).erased
+    erased = await erased_by(parts, keys, name)
     copies = asyncio.ensure_future(erase_copies(parts, keys, name))
     done, _ = await asyncio.wait({copies}, timeout=COPIES_SECONDS)
     if not done:

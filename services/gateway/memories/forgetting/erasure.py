@@ -25,12 +25,10 @@ ATTEMPTS: Final = 24
 """Tries of a chunk while its records, or those with equal texts and speakers, are written."""
 
 
-async def progress(parts: Parts, keys: PartitionKeys, name: str) -> store_pb2.Erasure:
-    """Return how far an erasure has come; an empty one in its last stage when it is done."""
-    raw = await parts.store.read_one(("HGET", keys.erasures, name))
-    if raw is None:
-        return store_pb2.Erasure(stage=store_pb2.ERASURE_STAGE_COPIES)
-    return store_pb2.Erasure.FromString(raw)
+async def erased_by(parts: Parts, keys: PartitionKeys, name: str) -> int:
+    """Return how many records an erasure erased so far, or in all when somebody else has ended it."""
+    raw, total = (await parts.store.read(("HGET", keys.erasures, name), ("GET", keys.erased(name)))).answers
+    return int(total or 0) if raw is None else store_pb2.Erasure.FromString(raw).erased
 
 
 async def erase_records(parts: Parts, keys: PartitionKeys, name: str) -> None:
