@@ -6,6 +6,7 @@ and a cancellation that hits that task does not reliably reach the call.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import grpc
@@ -31,14 +32,13 @@ OPTIONS: tuple[tuple[str, int | str], ...] = (
 )
 
 
-def open_channel(target: str, token: SecretStr | None) -> grpc.aio.Channel:
+def open_channel(target: str, token: SecretStr | None) -> RenewableChannel:
     """Return a plaintext channel to a process of this service, which proves itself with `token` if there is one.
 
     Requests up to 16 MiB, answers up to 8 MiB. It connects at the first call and
     reconnects within about a quarter of a second.
     """
-    channel = grpc.aio.insecure_channel(target, options=OPTIONS)
-    return _MetadataChannel(channel, token)
+    return _Channel(target, token)
 
 
 def open_blocking_channel(target: str) -> grpc.Channel:
@@ -46,15 +46,37 @@ def open_blocking_channel(target: str) -> grpc.Channel:
     return grpc.insecure_channel(target, options=OPTIONS)
 
 
-class _MetadataChannel(grpc.aio.Channel):
+class RenewableChannel(grpc.aio.Channel):
+    """A channel whose connection can be made anew.
+
+    gRPC waits up to two minutes between looks for a name that did not resolve, and has no way to be told to look again.
+    A fresh connection looks at once.
+    """
+
+    @abstractmethod
+    async def renew(self) -> None:
+        """Let further calls use a fresh connection; those under way end as cancelled."""
+
+
+class _Channel(RenewableChannel):
     """A channel whose calls carry the token and the id of the call that is being handled."""
 
-    def __init__(self, channel: grpc.aio.Channel, token: SecretStr | None) -> None:
-        self._channel = channel
+    def __init__(self, target: str, token: SecretStr | None) -> None:
+        self._target = target
         self._fixed = () if token is None else (authorization(token),)
+        self._channel = grpc.aio.insecure_channel(target, options=OPTIONS)
+        self._callables: dict[str, Any] = {}
 
-    def _multicallable(self, inner: Any) -> Any:
+    async def renew(self) -> None:
+        old, self._channel = self._channel, grpc.aio.insecure_channel(self._target, options=OPTIONS)
+        self._callables.clear()
+        await old.close(None)
+
+    def _multicallable(self, kind: str, method: str, *args: Any, **kwargs: Any) -> Any:
         def call(request: Any, *, metadata: Any = None, **options: Any) -> Any:
+            inner = self._callables.get(method)
+            if inner is None:
+                inner = self._callables[method] = getattr(self._channel, kind)(method, *args, **kwargs)
             current = request_id.current()
             added = self._fixed if current is None else (*self._fixed, (request_id.METADATA_KEY, current))
             return inner(request, metadata=(*(metadata or ()), *added), **options)
@@ -62,16 +84,16 @@ class _MetadataChannel(grpc.aio.Channel):
         return call
 
     def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._multicallable(self._channel.unary_unary(method, *args, **kwargs))
+        return self._multicallable("unary_unary", method, *args, **kwargs)
 
     def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._multicallable(self._channel.unary_stream(method, *args, **kwargs))
+        return self._multicallable("unary_stream", method, *args, **kwargs)
 
     def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._multicallable(self._channel.stream_unary(method, *args, **kwargs))
+        return self._multicallable("stream_unary", method, *args, **kwargs)
 
     def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._multicallable(self._channel.stream_stream(method, *args, **kwargs))
+        return self._multicallable("stream_stream", method, *args, **kwargs)
 
     async def close(self, grace: float | None = None) -> None:
         await self._channel.close(grace)

@@ -13,7 +13,7 @@ import grpc
 import structlog
 
 from remembrancer.model import probable_answer_coefficients
-from remembrancer.runtime.channels import open_channel
+from remembrancer.runtime.channels import RenewableChannel, open_channel
 from remembrancer.runtime.interceptors import chain
 from remembrancer.runtime.refusal import StartRefused
 from remembrancer.runtime.server import serve
@@ -122,7 +122,7 @@ async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
             connection.opened(settings.store_url, cluster=settings.store_cluster)
         )
 
-        def channel(target: str) -> grpc.aio.Channel:
+        def channel(target: str) -> RenewableChannel:
             made = open_channel(target, settings.worker_token)
             connections.push_async_callback(made.close, None)
             return made
@@ -130,7 +130,7 @@ async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
         yield _compose(settings, redis, channel)
 
 
-def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], grpc.aio.Channel]) -> Parts:
+def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], RenewableChannel]) -> Parts:
     store, models = PartitionStore(redis), ModelRegistry(redis)
     encoder = Encoder(
         [channel(target) for target in targets(settings.encoder_targets)], models.current, models.dimension_of

@@ -21,6 +21,9 @@ PROBE_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.25
 """Pause between probes while the breaker is open, so that a worker serves again within about a second of its return."""
 
+RENEW_SECONDS: Final = 10.0
+"""Silence after which the connection is renewed, and again: the worker's name may have another address by now."""
+
 SILENT: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 """What a call ends with when the worker did not answer. Every other status is an answer."""
 
@@ -46,9 +49,12 @@ class Breaker:
     probes: it is never cut off. When the breaker opens, the calls that wait for the worker end, too.
     """
 
-    def __init__(self, probe: Callable[[float], Awaitable[object]]) -> None:
-        """Take a cheap call to the worker, given its timeout in seconds; grpc.aio.AioRpcError is its failure."""
-        self._probe = probe
+    def __init__(self, probe: Callable[[float], Awaitable[object]], renew: Callable[[], Awaitable[None]]) -> None:
+        """Take a cheap call to the worker, given its timeout in seconds, and what renews the connection.
+
+        The probe fails with grpc.aio.AioRpcError.
+        """
+        self._probe, self._renew = probe, renew
         self._waiting: set[Any] = set()
         self._dropped: set[Any] = set()
         self._watch: asyncio.Task[None] | None = None
@@ -84,12 +90,17 @@ class Breaker:
             self._watch = asyncio.ensure_future(self._until_answered())
 
     async def _until_answered(self) -> None:
+        loop = asyncio.get_running_loop()
+        renewed_at = loop.time()
         try:
             while not await self._answers():
                 self.is_open = True
                 self._dropped |= self._waiting
                 for call in list(self._waiting):
                     call.cancel()
+                if loop.time() - renewed_at > RENEW_SECONDS:
+                    await self._renew()
+                    renewed_at = loop.time()
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
             self.is_open = False

@@ -14,6 +14,7 @@ import structlog
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc, store_pb2
 from remembrancer.model.analysis import analyse
 from remembrancer.model.errors import EncoderUnavailable
+from remembrancer.runtime.channels import RenewableChannel
 from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import common_pb2
 from services.gateway.search.breaker import Breaker, NotAnswering
@@ -73,9 +74,11 @@ class EncoderLate(EncoderUnavailable):
 
 
 class _Worker:
-    def __init__(self, channel: grpc.aio.Channel) -> None:
+    def __init__(self, channel: RenewableChannel) -> None:
         self._stub: encoder_pb2_grpc.EncoderServiceAsyncStub = encoder_pb2_grpc.EncoderServiceStub(channel)
-        self._breaker = Breaker(lambda seconds: self._stub.GetModel(encoder_pb2.GetModelRequest(), timeout=seconds))
+        self._breaker = Breaker(
+            lambda seconds: self._stub.GetModel(encoder_pb2.GetModelRequest(), timeout=seconds), channel.renew
+        )
 
     async def encode(self, request: encoder_pb2.EncodeRequest, seconds: float) -> encoder_pb2.EncodeResponse:
         return await self._breaker.call(lambda: self._stub.Encode(request, timeout=seconds))
@@ -86,7 +89,7 @@ class Encoder:
 
     def __init__(
         self,
-        channels: Sequence[grpc.aio.Channel],
+        channels: Sequence[RenewableChannel],
         current_model: Callable[[], Awaitable[str]],
         dimension_of: Callable[[str], Awaitable[int]],
     ) -> None:

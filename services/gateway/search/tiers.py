@@ -18,6 +18,7 @@ from remembrancer.model.errors import (
     TierLate,
     TierUnreachable,
 )
+from remembrancer.runtime.channels import RenewableChannel
 from remembrancer.runtime.status import reason_of
 from services.gateway.search.breaker import Breaker, NotAnswering
 
@@ -37,10 +38,10 @@ STATUS_SECONDS: Final = 1.0
 
 
 class _Worker:
-    def __init__(self, target: str, channel: grpc.aio.Channel) -> None:
+    def __init__(self, target: str, channel: RenewableChannel) -> None:
         self.target = target
         self.stub: tier_pb2_grpc.TierServiceAsyncStub = tier_pb2_grpc.TierServiceStub(channel)
-        self.breaker = Breaker(self.status)
+        self.breaker = Breaker(self.status, channel.renew)
 
     async def status(self, seconds: float) -> tier_pb2.GetStatusResponse:
         return await self.stub.GetStatus(tier_pb2.GetStatusRequest(), timeout=seconds)
@@ -52,7 +53,7 @@ class _Worker:
 class TierWorkers:
     """All workers of one tier. A partition goes to the same worker as long as that one answers, which keeps it warm."""
 
-    def __init__(self, name: str, channels: Sequence[tuple[str, grpc.aio.Channel]]) -> None:
+    def __init__(self, name: str, channels: Sequence[tuple[str, RenewableChannel]]) -> None:
         """Take the tier's name for the log, and (target, channel) of each worker."""
         self._name = name
         self._workers = [_Worker(target, channel) for target, channel in channels]

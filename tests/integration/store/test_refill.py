@@ -14,7 +14,7 @@ from remembrancer.cli.set_aside import set_aside
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.errors import EncoderUnavailable
 from remembrancer.reindex.walk import usable
-from remembrancer.runtime.channels import open_channel
+from remembrancer.runtime.channels import RenewableChannel, open_channel
 from remembrancer.store.keys import ASIDE, CURRENT_MODEL, MODELS, PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
@@ -32,7 +32,7 @@ BAD = "the text that the encoder cannot take"
 class Waiting:
     """A partition with records that wait, and what refills it."""
 
-    def __init__(self, redis: Any, store: PartitionStore, keys: PartitionKeys, channel: grpc.aio.Channel) -> None:
+    def __init__(self, redis: Any, store: PartitionStore, keys: PartitionKeys, channel: RenewableChannel) -> None:
         self.redis, self.keys = redis, keys
         models = ModelRegistry(redis)
         self.encoder = Encoder([channel], models.current, models.dimension_of)
@@ -79,7 +79,8 @@ async def waiting(
     redis: Any, store: PartitionStore, keys: PartitionKeys, odd: OddEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Waiting]:
     monkeypatch.setattr(attempts, "BACK_OFF", 0.0)
-    async with open_channel(odd.address, None) as channel:
+    channel = open_channel(odd.address, None)
+    async with channel:
         yield Waiting(redis, store, keys, channel)
 
 

@@ -18,7 +18,7 @@ class Worker:
     def __init__(self) -> None:
         self.answering = asyncio.Event()
         self.answering.set()
-        self.calls = self.probes = 0
+        self.calls = self.probes = self.renewals = 0
         self.refusal: grpc.StatusCode | None = None
 
     def call(self) -> Any:
@@ -31,6 +31,9 @@ class Worker:
             await asyncio.wait_for(self.answering.wait(), seconds)
         except TimeoutError:
             raise failure(grpc.StatusCode.DEADLINE_EXCEEDED) from None
+
+    async def renew(self) -> None:
+        self.renewals += 1
 
     async def _answer(self) -> str:
         if self.refusal is not None:
@@ -45,13 +48,13 @@ def failure(code: grpc.StatusCode) -> grpc.aio.AioRpcError:
 
 @pytest.fixture
 async def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
-    for name in ("SUSPECT_SECONDS", "PROBE_SECONDS", "PAUSE_SECONDS"):
+    for name in ("SUSPECT_SECONDS", "PROBE_SECONDS", "PAUSE_SECONDS", "RENEW_SECONDS"):
         monkeypatch.setattr(module, name, getattr(module, name) / 20)
     return Worker()
 
 
 async def test_t16_calls_that_wait_for_a_silent_worker_end_and_further_ones_are_not_made(worker: Worker) -> None:
-    breaker = Breaker(worker.probe)
+    breaker = Breaker(worker.probe, worker.renew)
     assert await breaker.call(worker.call) == "found"
     worker.answering.clear()
     waiting = [asyncio.ensure_future(breaker.call(worker.call)) for _ in range(3)]
@@ -67,7 +70,7 @@ async def test_t16_calls_that_wait_for_a_silent_worker_end_and_further_ones_are_
 
 
 async def test_t16_a_slow_worker_that_answers_probes_is_waited_for(worker: Worker) -> None:
-    breaker = Breaker(worker.probe)
+    breaker = Breaker(worker.probe, worker.renew)
 
     async def slow() -> str:
         await asyncio.sleep(3 * module.SUSPECT_SECONDS)
@@ -90,7 +93,7 @@ async def test_t16_a_slow_worker_that_answers_probes_is_waited_for(worker: Worke
 async def test_t16_only_a_call_without_an_answer_makes_it_probe(
     worker: Worker, code: grpc.StatusCode, probed: bool
 ) -> None:
-    breaker = Breaker(worker.probe)
+    breaker = Breaker(worker.probe, worker.renew)
     worker.refusal = code
     with pytest.raises(grpc.aio.AioRpcError):
         await breaker.call(worker.call)
@@ -100,10 +103,23 @@ async def test_t16_only_a_call_without_an_answer_makes_it_probe(
 
 
 async def test_t16_a_caller_that_cancels_is_cancelled(worker: Worker) -> None:
-    breaker = Breaker(worker.probe)
+    breaker = Breaker(worker.probe, worker.renew)
     worker.answering.clear()
     waiting = asyncio.ensure_future(breaker.call(worker.call))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_t18_the_connection_to_a_worker_that_stays_silent_is_renewed(worker: Worker) -> None:
+    breaker = Breaker(worker.probe, worker.renew)
+    worker.answering.clear()
+    with pytest.raises(NotAnswering):
+        await breaker.call(worker.call)
+    assert worker.renewals == 0
+    await asyncio.sleep(3 * module.RENEW_SECONDS)
+    assert 1 <= worker.renewals <= 3
+    worker.answering.set()
+    await asyncio.sleep(4 * module.PAUSE_SECONDS)
+    assert await breaker.call(worker.call) == "found"
