@@ -39,10 +39,10 @@ status: $(RUNTIME) ## Show what runs; fails unless all is ready (make exits with
 	@$(BIN)/remembrancer status --data $(DATA_FOLDER)
 
 test: $(DEV) ## Run all tests but the long forms.
-	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadscope
 
 test-long: $(DEV) ## Run all tests, long forms included.
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
 
 test-pythons: ## Run `make demo` in a copy of this folder with every Python 3.11 to 3.13 that is here.
 	@.ci/pythons

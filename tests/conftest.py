@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.cli.local.service import LocalService
@@ -20,14 +23,19 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """Keep tests that share fixtures in one of the two processes: those of a file, and all that need the cluster."""
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        over_cluster = callspec is not None and callspec.params.get("topology") == "cluster"
-        item.add_marker(pytest.mark.xdist_group("cluster" if over_cluster else item.path.stem))
-    yield  # A wrapper comes before the hook of pytest-xdist, which reads the marks.
+class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    """Keeps tests that share fixtures in one of the two processes: those of a file, and all that need the cluster."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "cluster" if OVER_CLUSTER.search(nodeid) else nodeid.partition("::")[0]
+
+
+OVER_CLUSTER = re.compile(r"\[(?:.*-)?cluster(?:-.*)?\]$")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    """Distribute tests over processes by the fixtures that they share."""
+    return WholeFiles(config, log)
 
 
 @pytest.fixture(scope="session")
