@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,26 +16,30 @@ from remembrancer.client import (
     Client,
     ClientError,
     FeedbackIncompleteError,
+    context_entry,
+    memory,
     memory_feedback,
-    procedure_feedback,
     session_calls,
+    turn,
 )
-from remembrancer.v1 import recall_pb2, session_pb2
+from remembrancer.model.ids import is_procedure
+from remembrancer.v1 import memory_pb2, recall_pb2, session_pb2
 from tests.gateway import Gateway
 from tests.integration.sessions.conftest import Age
 from tests.integration.sessions.ledger_model import REFUSALS, Retrieval, Session, State
+from tests.integration.sessions.ledger_words import OF_MEMORIES, OF_THE_REST, item, lasting, single, stale_in
 
 QUESTIONS = ["where is the kiln?", "who fires the kiln?", "glaze", "wholly unrelated zyx"]
 IDLE_SECONDS = 3600
 SESSIONS = 3
-NOT_USED = session_pb2.MEMORY_ASSESSMENT_NOT_USED
-COMPLETE = session_pb2.COVERAGE_DECLARATION_COMPLETE
-PARTIAL = session_pb2.COVERAGE_DECLARATION_PARTIAL
-
 STEPS = [
-    *("recall",) * 6,
+    *("recall",) * 4,
+    *("recall_with_context",) * 3,
     *("feedback",) * 5,
     *("wrong_feedback",) * 2,
+    *("other_feedback",) * 2,
+    *("remember",) * 3,
+    *("forget",) * 1,
     *("batch",) * 1,
     *("cover",) * 3,
     *("commit",) * 4,
@@ -54,6 +58,8 @@ class Stage:
         self.age, self.scope = age, scope
         self._blind, self._restarts = blind, restarts
         self._requests = itertools.count()
+        self.gone: set[str] = set()
+        """Memories that were forgotten or declared stale: no later retrieval shows them."""
 
     def new_request(self) -> str:
         return f"request-{next(self._requests)}"
@@ -79,7 +85,8 @@ class Draw:
     mode: str
     many: int
     complete: bool
-    remaining: bool
+    said: int
+    remaining: str
 
 
 DRAWS = st.builds(
@@ -91,7 +98,8 @@ DRAWS = st.builds(
     mode=st.sampled_from(["active", "deep"]),
     many=st.integers(0, 4),
     complete=st.booleans(),
-    remaining=st.booleans(),
+    said=st.integers(0, len(OF_MEMORIES) - 1),
+    remaining=st.sampled_from(OF_THE_REST),
 )
 
 
@@ -119,7 +127,7 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
                 return
             opened = stage.clients[draw.gateway].activate("fire the kiln", "warm hands", scope=stage.scope, top_k=2)
             session = Session(opened.session_id)
-            session.retrievals.append(Retrieval(opened.retrieval_id, exposed(opened)))
+            self.note(session, opened)
             self.sessions.append(session)
             self.touched = session
 
@@ -141,60 +149,129 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
                 return
             answer = call()
             assert answer.HasField("deep_tier_error") == (draw.gateway == "blind" and draw.mode == "deep")
-            session.retrievals.append(Retrieval(answer.retrieval_id, exposed(answer)))
+            self.note(session, answer)
             self.last = (session, call, answer)
+
+        def recall_with_context(self, draw: Draw) -> None:
+            """What is recent, or what fits a question, merged with a held conversation."""
+            session, client, request = self.session, stage.clients[draw.gateway], stage.new_request()
+
+            def call() -> recall_pb2.RecallWithContextResponse:
+                return client.recall_with_context(
+                    "" if draw.complete else draw.question,
+                    scope=stage.scope,
+                    session_id=session.id,
+                    agent_id="default-agent",
+                    mode=draw.mode,
+                    limit=draw.many,
+                    external_context=[context_entry(draw.question, role="user")],
+                    request_id=request,
+                )
+
+            if session.state is not State.OPEN:
+                assert reason(call) == REFUSALS[session.state]
+                return
+            answer = call()
+            self.note(session, answer)
+            self.last = (session, call, answer)
+
+        def remember(self, draw: Draw) -> None:
+            """Store a statement or a turn, credited to the session."""
+            session, client, request = self.session, stage.clients[draw.gateway], stage.new_request()
+            text = f"Note {request.rpartition('-')[2]} on the kiln."
+
+            def call() -> memory_pb2.RememberResponse | memory_pb2.RecordTurnsResponse:
+                same: dict[str, Any] = {"scope": stage.scope, "session_id": session.id, "request_id": request}
+                if draw.complete:
+                    return client.record_turns([turn(text, name="Odile")], **same)
+                return client.remember([memory("fact", text)], **same)
+
+            if session.state is not State.OPEN:
+                assert reason(call) == REFUSALS[session.state]
+                return
+            answer = call()
+            assert answer.results[0].disposition == memory_pb2.WRITE_DISPOSITION_CREATED
+            self.last = (session, call, answer)
+
+        def forget(self, draw: Draw) -> None:
+            """Erase one memory: what was exposed stays in the ledger and can still be assessed."""
+            client = stage.clients[draw.gateway]
+            known = [m.memory_id for m in client.list_memories(scope=stage.scope).memories]
+            memories = [name for name in known if not is_procedure(name)]
+            if memories:
+                chosen = memories[draw.retrieval % len(memories)]
+                assert client.forget(chosen, scope=stage.scope).forgotten >= 1
+                self.go([chosen])
 
         def feedback(self, draw: Draw) -> None:
             """Valid feedback on some of what is outstanding, with or without `remaining` and COMPLETE."""
             session, client, request = self.session, stage.clients[draw.gateway], stage.new_request()
             retrieval = session.retrievals[draw.retrieval % len(session.retrievals)]
             targets = sorted(retrieval.outstanding)[: draw.many]
-            given = item(retrieval.id, targets, complete=draw.complete, remaining=draw.remaining)
+            given = item(retrieval.id, targets, draw.said, complete=draw.complete, remaining=draw.remaining)
 
             def call() -> session_pb2.FeedbackResponse:
                 return client.send(session_calls.feedback(retrieval.id, **single(given), request_id=request))
 
             answer = call()
-            retrieval.take(set(targets), complete=draw.complete, remaining=draw.remaining)
+            retrieval.take(set(targets), complete=draw.complete, remaining=bool(draw.remaining), stale=stale_in(given))
             compare(answer.results[0], retrieval)
             self.last = (session, call, answer)
+            self.go(stale_in(given))
+
+        def other_feedback(self, draw: Draw) -> None:
+            """Other words on what was assessed before: they count instead, unless it was declared stale."""
+            retrieval = self.session.retrievals[draw.retrieval % len(self.session.retrievals)]
+            targets = sorted(retrieval.assessed)[: draw.many]
+            given = item(retrieval.id, targets, draw.said, complete=draw.complete)
+            final = retrieval.stale & set(targets) - stale_in(given)
+            answer = stage.clients[draw.gateway].send(session_calls.feedback(retrieval.id, **single(given)))
+            assert {entry.target_id for entry in answer.results[0].rejected if entry.target_id} == final
+            retrieval.take(set(targets) - final, bad=bool(final), complete=draw.complete, stale=stale_in(given))
+            compare(answer.results[0], retrieval)
+            self.go(stale_in(given))
 
         def wrong_feedback(self, draw: Draw) -> None:
             """A good entry, one on something never shown, and one that lacks its reason."""
             retrieval = self.session.retrievals[draw.retrieval % len(self.session.retrievals)]
             targets = sorted(retrieval.outstanding)[:1]
-            given = item(retrieval.id, [*targets, "sch_999999999"], complete=draw.complete)
-            flawed = sorted(t for t in retrieval.exposed if t not in targets and not t.startswith("proc_"))[:1]
+            given = item(retrieval.id, [*targets, "sch_999999999"], draw.said, complete=draw.complete)
+            others = retrieval.exposed - retrieval.stale - set(targets)
+            flawed = sorted(target for target in others if not is_procedure(target))[:1]
             given.memory_feedback.extend(memory_feedback(target, "stale") for target in flawed)
             answer = stage.clients[draw.gateway].send(session_calls.feedback(retrieval.id, **single(given)))
             rejected = {entry.target_id for entry in answer.results[0].rejected if entry.target_id}
             assert rejected == {"sch_999999999", *flawed}
-            retrieval.take(set(targets), bad=True, complete=draw.complete)
+            stale = stale_in(given) & set(targets)
+            retrieval.take(set(targets), bad=True, complete=draw.complete, stale=stale)
             compare(answer.results[0], retrieval)
+            self.go(stale)
 
         def batch(self, draw: Draw) -> None:
             """Feedback on the newest retrievals of all sessions, and on one that does not exist."""
             known = [retrieval for session in self.sessions for retrieval in session.retrievals[-2:]]
-            items = [item(r.id, sorted(r.outstanding), complete=draw.complete) for r in known]
+            items = [item(r.id, sorted(r.outstanding), draw.said, complete=draw.complete) for r in known]
             unknown = known[0].id[:-1] + ("a" if known[0].id[-1] != "a" else "b")
             answer = stage.clients[draw.gateway].send(
                 session_calls.feedback(items=[*items, item(unknown, complete=True)])
             )
-            for retrieval, result in zip(known, answer.results, strict=False):
-                retrieval.take(retrieval.outstanding, complete=draw.complete)
+            for retrieval, given, result in zip(known, items, answer.results, strict=False):
+                retrieval.take(retrieval.outstanding, complete=draw.complete, stale=stale_in(given))
                 compare(result, retrieval)
+                self.go(stale_in(given))
             assert answer.results[-1].HasField("error")
 
         def cover(self, draw: Draw) -> None:
             """Complete feedback on all that a session was shown."""
             uncovered = self.session.uncovered
-            items = [item(r.id, sorted(r.outstanding), complete=True) for r in uncovered]
+            items = [item(r.id, sorted(r.outstanding), draw.said, complete=True) for r in uncovered]
             if not items:
                 return
             answer = stage.clients[draw.gateway].feedback(items=items)
-            for retrieval, result in zip(uncovered, answer.results, strict=True):
-                retrieval.take(retrieval.exposed, complete=True)
+            for retrieval, given, result in zip(uncovered, items, answer.results, strict=True):
+                retrieval.take(retrieval.exposed, complete=True, stale=stale_in(given))
                 compare(result, retrieval)
+                self.go(stale_in(given))
 
         def commit(self, draw: Draw) -> None:
             session, client, request = self.session, stage.clients[draw.gateway], stage.new_request()
@@ -226,7 +303,13 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
             covered = not session.uncovered
             assert answer.state == session.state.value
             assert (answer.feedback_status == session_pb2.FEEDBACK_STATUS_COMPLETE) == covered
-            assert bool(answer.episode_id) == covered
+            if session.episode:
+                # Once formed it stays, unless it was forgotten, or with its last member.
+                found = client.get_contents([session.episode], scope=stage.scope).contents
+                assert answer.episode_id == (session.episode if found else "")
+            else:
+                assert bool(answer.episode_id) == covered
+                session.episode = answer.episode_id
             assert (answer.operation == session_pb2.COMMIT_OPERATION_UPDATED) == session.committed_once
             session.committed_once = True
             self.last = (session, call, answer)
@@ -272,6 +355,18 @@ def machine(stage: Stage) -> type[RuleBasedStateMachine]:
             assert failed is not None or [r.retrieval_id for r in new] == [calling.result().retrieval_id]
             session.retrievals += [Retrieval(r.retrieval_id, set(r.exposed)) for r in new]
 
+        def note(self, session: Session, answer: Any) -> None:
+            """Note a new retrieval of a session; nothing that is gone is in it."""
+            shown = exposed(answer)
+            assert not shown & stage.gone
+            session.retrievals.append(Retrieval(answer.retrieval_id, shown))
+
+        def go(self, names: Iterable[str]) -> None:
+            """Note what no later retrieval may show. Answers that are repeated lack what was erased since."""
+            if gone := set(names):
+                stage.gone |= gone
+                self.last = None
+
         @property
         def session(self) -> Session:
             assert self.touched is not None
@@ -303,45 +398,18 @@ def check(stage: Stage, session: Session, gateway: str) -> None:
     assert shown.state != session_pb2.SESSION_STATE_COMMITTED or shown.uncovered_count == 0
 
 
-def lasting(answer: Any) -> Any:
-    """Return an answer without what later feedback changes in its repetition: the tallies of procedures."""
-    if isinstance(answer, recall_pb2.RecallResponse):
-        for procedure in answer.procedures:
-            procedure.ClearField("evidence")
-    return answer
-
-
 def compare(result: session_pb2.FeedbackResult, retrieval: Retrieval) -> None:
     assert (result.coverage == session_pb2.COVERAGE_COMPLETE) == retrieval.complete
     assert set(result.outstanding) == retrieval.outstanding
 
 
-def exposed(answer: recall_pb2.RecallResponse | session_pb2.ActivateResponse) -> set[str]:
-    hits = [*answer.hits.observations, *answer.hits.turns]
-    return {hit.memory_id for hit in hits} | {procedure.procedure_id for procedure in answer.procedures}
-
-
-def item(
-    retrieval: str, targets: Sequence[str] = (), *, complete: bool = False, remaining: bool = False
-) -> session_pb2.FeedbackItem:
-    """Return feedback that finds each target useless."""
-    return session_pb2.FeedbackItem(
-        retrieval_id=retrieval,
-        memory_feedback=[memory_feedback(t, "not_used") for t in targets if not t.startswith("proc_")],
-        procedure_feedback=[procedure_feedback(t, "not_used") for t in targets if t.startswith("proc_")],
-        coverage=COMPLETE if complete else PARTIAL,
-        remaining=NOT_USED if remaining else session_pb2.MEMORY_ASSESSMENT_UNSPECIFIED,
-    )
-
-
-def single(given: session_pb2.FeedbackItem) -> dict[str, Any]:
-    """Return the arguments of the single form."""
-    return {
-        "memory_feedback": list(given.memory_feedback),
-        "procedure_feedback": list(given.procedure_feedback),
-        "coverage": given.coverage,
-        "remaining": given.remaining,
-    }
+def exposed(answer: Any) -> set[str]:
+    """Return what an answer exposed."""
+    procedures = {procedure.procedure_id for procedure in answer.procedures}
+    if isinstance(answer, recall_pb2.RecallWithContextResponse):
+        origin = recall_pb2.MESSAGE_ORIGIN_MEMORY
+        return procedures | {message.memory.memory_id for message in answer.messages if message.origin == origin}
+    return procedures | {hit.memory_id for hit in (*answer.hits.observations, *answer.hits.turns)}
 
 
 def reason(call: Callable[[], object]) -> str:

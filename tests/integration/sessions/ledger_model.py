@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -27,15 +28,28 @@ class Retrieval:
     id: str
     exposed: set[str]
     assessed: set[str] = field(default_factory=set)
+    stale: set[str] = field(default_factory=set)
     complete: bool = False
 
     @property
     def outstanding(self) -> set[str]:
         return self.exposed - self.assessed
 
-    def take(self, good: set[str], *, bad: bool = False, remaining: bool = False, complete: bool = False) -> None:
-        """Note feedback: well-formed entries on exposed targets, whether others were bad, and what was declared."""
+    def take(
+        self,
+        good: set[str],
+        *,
+        bad: bool = False,
+        remaining: bool = False,
+        complete: bool = False,
+        stale: Collection[str] = (),
+    ) -> None:
+        """Note feedback: well-formed entries on exposed targets, whether others were bad, and what was declared.
+
+        `stale` are those of them that were declared stale, which is final.
+        """
         self.assessed |= good
+        self.stale.update(stale)
         if remaining:
             self.assessed |= {target for target in self.exposed if not target.startswith("proc_")}
         self.complete = self.complete or (complete and not bad and not self.outstanding)
@@ -49,6 +63,7 @@ class Session:
     state: State = State.OPEN
     retrievals: list[Retrieval] = field(default_factory=list)
     committed_once: bool = False
+    episode: str = ""
 
     @property
     def uncovered(self) -> list[Retrieval]:
