@@ -34,7 +34,7 @@ class GatewaySettings(ProcessSettings):
         default="", description="path of a JSON or TOML (.toml) file, agent -> project, for @auto; empty = none"
     )
     partition_searches: int = Field(
-        default=16,
+        default=4,
         ge=1,
         le=100000,
         description="1..100000 searches, and as many lists, of one scope at once, so that others get their turn",
@@ -46,7 +46,7 @@ class GatewaySettings(ProcessSettings):
         description="1..100000 writes into one scope at once, so that others get their turn",
     )
     partition_waiting: int = Field(
-        default=96,
+        default=108,
         ge=0,
         le=100000,
         description="0..100000 searches, as many writes, and as many lists, of one scope that may wait",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from remembrancer.client import Client, ClientError, memory, tenant
 from services.gateway.settings import GatewaySettings
 from tests.service import Outage
 
-FLOOD = 150
+FLOOD = 100
 
 
 def test_f12_b17_a_flood_of_one_tenant_leaves_another_its_turn(client: Client, scope: str) -> None:
@@ -23,31 +22,29 @@ def test_f12_b17_a_flood_of_one_tenant_leaves_another_its_turn(client: Client, s
     for where in (loud, quiet):
         client.remember([memory("fact", f"Item {n} lies on shelf {n * 3}.") for n in range(20)], scope=where)
 
-    quiet_is_done = threading.Event()
-
     def flood(number: int) -> list[tuple[str, float]]:
         outcomes = []
-        while not quiet_is_done.is_set():
+        for _ in range(3):
             began = time.monotonic()
             try:
                 client.recall(f"what lies on shelf {number}?", scope=loud, mode="deep", timeout=60)
             except ClientError as error:
                 outcomes.append((error.reason, time.monotonic() - began))
-                quiet_is_done.wait(0.5)
             else:
                 outcomes.append(("OK", time.monotonic() - began))
         return outcomes
 
+    def quiet_recall() -> float:
+        began = time.monotonic()
+        client.recall("what lies on shelf 9?", scope=quiet, mode="deep", timeout=60)
+        return time.monotonic() - began
+
     with ThreadPoolExecutor(FLOOD) as pool:
         calls = [pool.submit(flood, number) for number in range(FLOOD)]
+        quiet_recall()  # Calls that arrive together are taken in one by one: this one comes after all of them.
         took = []
-        try:
-            for _ in range(10):
-                began = time.monotonic()
-                client.recall("what lies on shelf 9?", scope=quiet, mode="deep", timeout=60)
-                took.append(time.monotonic() - began)
-        finally:
-            quiet_is_done.set()
+        while not all(call.done() for call in calls):
+            took.append(quiet_recall())
     outcomes = [outcome for call in calls for outcome in call.result()]
     assert {outcome for outcome, _ in outcomes} <= {"OK", "OVERLOADED"}
     slowest = max(seconds for _, seconds in outcomes)
@@ -85,7 +82,7 @@ def test_who_waited_in_the_queue_of_a_stalled_tier_is_told_of_the_queue(
 
     def recall(_: int) -> str:
         try:
-            client.recall("what is full?", scope=where, timeout=3)
+            client.recall("what is full?", scope=where, timeout=2)
         except ClientError as error:
             return error.reason
         return "OK"
