@@ -219,7 +219,7 @@ class PartitionKeys:
 
     @property
     def imported(self) -> str:
-        """Hash of the import that filled the partition: `id`, `upto` (last N stored), `count`, `complete`."""
+        """Hash of the import that holds the partition: `id`, `last` (N of its header), `upto`, `count`, `complete`."""
         return self._key("import")
 
     @property

@@ -187,6 +187,7 @@ class MemoryServiceServicer:
     def Import(self, request_iterator, context):
         """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
         they were. Vectors of another model than the store's are made anew.
+        A Forget of the whole scope ends an import that runs: the import fails, and what it had stored is erased.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

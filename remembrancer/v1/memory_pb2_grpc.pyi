@@ -87,6 +87,7 @@ class MemoryServiceStub:
     Import: _grpc.StreamStreamMultiCallable[_transfer_pb2.ImportRequest, _transfer_pb2.ImportResponse]
     """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
     they were. Vectors of another model than the store's are made anew.
+    A Forget of the whole scope ends an import that runs: the import fails, and what it had stored is erased.
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
     """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]
@@ -157,6 +158,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Import: _aio.StreamStreamMultiCallable[_transfer_pb2.ImportRequest, _transfer_pb2.ImportResponse]  # type: ignore[assignment]
     """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
     they were. Vectors of another model than the store's are made anew.
+    A Forget of the whole scope ends an import that runs: the import fails, and what it had stored is erased.
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_listing_pb2.ListMemoriesRequest, _listing_pb2.ListMemoriesResponse]  # type: ignore[assignment]
@@ -278,6 +280,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_transfer_pb2.ImportResponse], _abc.AsyncIterator[_transfer_pb2.ImportResponse]]:
         """Import fills a scope that was never written to with an export: ids, times, vectors and what feedback taught stay as
         they were. Vectors of another model than the store's are made anew.
+        A Forget of the whole scope ends an import that runs: the import fails, and what it had stored is erased.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION SCOPE_NOT_EMPTY, unless the same `import_id` is resumed.
         """
 

@@ -96,11 +96,13 @@ class TransferHeader(_message.Message):
     scope: _builtins.str
     """The exported scope."""
     last_number: _builtins.int
-    """The scope's last sequence number; the importing scope goes on after it."""
+    """The scope's last sequence number; the importing scope goes on after it. An import takes at most 500,000,000, and no
+    number in a record that is larger than this one.
+    """
     model_id: _builtins.str
     """The model of the vectors; "" = there are none."""
     records: _builtins.int
-    """How many records the scope held when the export began, for showing progress."""
+    """How many records the scope held when the export began, for showing progress; at most `last_number`."""
     def __init__(
         self,
         *,
@@ -130,7 +132,7 @@ class TransferBatch(_message.Message):
     """Every record up to this number has been sent."""
     @_builtins.property
     def records(self) -> _containers.RepeatedCompositeFieldContainer[Global___TransferRecord]:
-        """At most 100 records."""
+        """At most 100 records. Their numbers ascend over all batches of an export."""
 
     def __init__(
         self,
@@ -148,7 +150,12 @@ Global___TransferBatch: _TypeAlias = TransferBatch  # noqa: Y015
 
 @_typing.final
 class TransferRecord(_message.Message):
-    """TransferRecord is one record with all that belongs to it."""
+    """TransferRecord is one record with all that belongs to it.
+
+    Import holds it to every limit of the calls that write such a record, and to what feedback can have taught: a field
+    beyond its limit fails the import with INVALID_ARGUMENT, and nothing of its batch is stored. Violations inside
+    `details` are named by path, such as `batch.records[3].details.learned.helped`.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -156,8 +163,8 @@ class TransferRecord(_message.Message):
     VECTORS_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
     vectors: _builtins.bytes
-    """float16, little-endian, windows x dimension, of the header's model; empty = not embedded yet, or, where
-    `memory.embedded` is true, a text that the model cannot read.
+    """float16, little-endian, windows x dimension, of the header's model, at most 32 windows; empty = not embedded yet, or,
+    where `memory.embedded` is true, a text that the model cannot read.
     """
     details: _builtins.bytes
     """Index terms, entities, a procedure's parts and what feedback taught: opaque, to be handed back unchanged."""
@@ -229,11 +236,13 @@ class ImportStart(_message.Message):
     HEADER_FIELD_NUMBER: _builtins.int
     import_id: _builtins.str
     """Names this import: 1..64 ASCII characters. An import that broke off is resumed by sending it again under the same
-    id; what has arrived already is skipped.
+    id and with the same `last_number`; what has arrived already is skipped.
     """
     @_builtins.property
     def scope(self) -> _common_pb2.Scope:
-        """The scope, one that was never written to, or in which the same import began. A tenant form as in ExportRequest."""
+        """The scope: one in which no record was ever stored, or in which the same import began. An import claims its scope when
+        its first batch is stored. A tenant form as in ExportRequest.
+        """
 
     @_builtins.property
     def header(self) -> Global___TransferHeader:

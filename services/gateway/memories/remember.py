@@ -12,6 +12,7 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.auto_project import resolve_auto
 from remembrancer.model.axes import check_axes, for_write
 from remembrancer.model.clock import check_timestamp, parse_time
+from remembrancer.model.limits import CONTENT_LENGTH, NAME_LENGTH
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.speakers import names_of
 from remembrancer.model.text import bounded, counted, request_id, require, same_text_key
@@ -21,7 +22,7 @@ from services.gateway.memories.write_state import Draft
 from services.gateway.memories.writes import Batch, write
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
-from services.gateway.requests.limits import BATCH, CONTENT_LENGTH, NAME_LENGTH
+from services.gateway.requests.limits import BATCH
 from services.gateway.shared.parts import Parts
 
 REMEMBER: Final = "Remember"

@@ -8,6 +8,7 @@ from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.clock import check_timestamp
 from remembrancer.model.errors import Conflict, InvalidField
 from remembrancer.model.ids import parse_record
+from remembrancer.model.limits import CONTENT_LENGTH
 from remembrancer.model.scope import AXIS_LENGTH, parse_scope
 from remembrancer.model.text import request_id, require, same_text_key
 from remembrancer.store.change import Change
@@ -18,7 +19,6 @@ from remembrancer.v1 import common_pb2, correction_pb2
 from services.gateway.memories.selecting import Stored, check_view, find
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
-from services.gateway.requests.limits import CONTENT_LENGTH
 from services.gateway.search.encoding import EncodedTexts
 from services.gateway.shared.equal_texts import delist, enlist
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import InvalidField
+from remembrancer.model.limits import NAME_LENGTH
 from remembrancer.model.merge import Exclusion, threshold
 from remembrancer.model.text import bounded, counted, is_blank, require
 from remembrancer.store.keys import PartitionKeys
@@ -20,7 +21,7 @@ from services.gateway.recall.ledger import count_recall, enter
 from services.gateway.recall.recall_state import plan_answer, question, read_recall_state
 from services.gateway.recall.retrieval import ledger_entry, plan_retrieval, texts_for
 from services.gateway.requests.calls import Call
-from services.gateway.requests.limits import NAME_LENGTH, TOP_K_MAX, whole_number
+from services.gateway.requests.limits import TOP_K_MAX, whole_number
 from services.gateway.search.context_search import Wanted, search_in_context
 from services.gateway.shared.idempotency import RECALLS_MS, Idempotency
 from services.gateway.shared.parts import Parts

@@ -8,9 +8,6 @@ from typing import Final
 from remembrancer.model.errors import InvalidField
 
 QUERY_LENGTH: Final = 4096
-CONTENT_LENGTH: Final = 16000
-TEXT_LENGTH: Final = 4000
-NAME_LENGTH: Final = 256
 BATCH: Final = 100
 TOP_K_MAX: Final = 50
 

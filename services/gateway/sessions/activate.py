@@ -12,6 +12,7 @@ from remembrancer.model.axes import check_axes, for_read
 from remembrancer.model.errors import EncoderUnavailable, InvalidField
 from remembrancer.model.fusion import RELEVANCE_FLOOR
 from remembrancer.model.ids import SessionRef, is_continuity, new_continuity, new_token
+from remembrancer.model.limits import TEXT_LENGTH
 from remembrancer.model.scope import ScopeKey, require_path
 from remembrancer.model.task_context import check_context, texts_of
 from remembrancer.model.text import request_id, require, trimmed
@@ -32,7 +33,7 @@ from services.gateway.recall.retrieval import (
 )
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
-from services.gateway.requests.limits import TEXT_LENGTH, TOP_K_MAX, whole_number
+from services.gateway.requests.limits import TOP_K_MAX, whole_number
 from services.gateway.search.searcher import Found, Question
 from services.gateway.shared.idempotency import WRITES_MS, FirstAnswer, Idempotency
 from services.gateway.shared.named_sessions import gone_sessions, sample_of_sessions

@@ -8,6 +8,7 @@ from typing import Any, Final
 from remembrancer.internal.v1 import encoder_pb2, store_pb2
 from remembrancer.model.errors import Conflict, SessionEnded
 from remembrancer.model.ids import record_id
+from remembrancer.model.limits import TEXT_LENGTH
 from remembrancer.model.scope import AXIS_LENGTH, require_path
 from remembrancer.model.text import bounded, counted, request_id, require
 from remembrancer.store.keys import PartitionKeys
@@ -17,7 +18,6 @@ from remembrancer.store.vector_sets import read_sets
 from remembrancer.v1 import common_pb2, session_pb2
 from services.gateway.requests import enums
 from services.gateway.requests.calls import Call
-from services.gateway.requests.limits import TEXT_LENGTH
 from services.gateway.search.encoding import Encoded, EncodedTexts
 from services.gateway.sessions.commit_change import Closing
 from services.gateway.sessions.commit_state import read_commit_state

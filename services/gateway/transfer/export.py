@@ -7,6 +7,7 @@ from typing import Final
 
 from remembrancer.model.errors import InvalidField
 from remembrancer.model.scope import ScopeKey, parse_scope
+from remembrancer.model.transfer import BATCH_RECORDS, FORMAT
 from remembrancer.store import decode
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.live import oldest_after
@@ -14,12 +15,11 @@ from remembrancer.store.partition import fields_at, members_at
 from remembrancer.v1 import common_pb2, transfer_pb2
 from services.gateway.requests.calls import Call
 from services.gateway.shared.parts import Parts
-from services.gateway.transfer.records import FORMAT, outgoing
+from services.gateway.transfer.records import outgoing
 
 CHUNK: Final = 50
 """Records read at a time."""
 
-BATCH_RECORDS: Final = 100
 BATCH_BYTES: Final = 1 << 20
 
 

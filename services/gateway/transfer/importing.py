@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,46 +10,67 @@ from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import Conflict, InvalidField, ScopeNotEmpty
 from remembrancer.model.ids import parse_session
 from remembrancer.model.speakers import names_of
-from remembrancer.model.text import bounded, counted, request_id
+from remembrancer.model.text import request_id
+from remembrancer.model.transfer import check_batch, check_header
 from remembrancer.store.change import Change
 from remembrancer.store.feed import FeedOp
 from remembrancer.store.keys import PartitionKeys
-from remembrancer.store.partition import Applied, Conflicted
+from remembrancer.store.partition import Applied
 from remembrancer.store.reader import decode_vectors
 from remembrancer.v1 import transfer_pb2
 from services.gateway.requests.calls import Call
-from services.gateway.requests.limits import NAME_LENGTH
 from services.gateway.shared.equal_texts import enlist
 from services.gateway.shared.parts import Parts
 from services.gateway.shared.registering import register, sets_for
 from services.gateway.shared.retries import tries
-from services.gateway.transfer.export import BATCH_RECORDS, whole_scope
-from services.gateway.transfer.records import FORMAT, incoming
+from services.gateway.transfer.claims import Claim, move_on, read_claim
+from services.gateway.transfer.export import whole_scope
+from services.gateway.transfer.records import incoming
 
 ATTEMPTS: Final = 8
-LAST_NUMBER_MAX: Final = 10**15
+WINDOWS_MAX: Final = 32
+"""Windows of one text that an encoder makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """Where an import is. `dimension` is 0 when the export's vectors cannot be taken over."""
+    """Where an import is.
 
+    `sent` is the `upto` of the last batch of this stream. `dimension` is 0 when the export's vectors cannot be taken
+    over.
+    """
+
+    scope: str
+    import_id: str
     keys: PartitionKeys
     last: int
     model_id: str
     dimension: int
-    upto: int = 0
-    count: int = 0
-    complete: bool = False
+    claim: Claim
+    sent: int = 0
 
     def answer(self) -> transfer_pb2.ImportResponse:
-        return transfer_pb2.ImportResponse(upto=self.upto, imported=self.count, complete=self.complete)
+        held = self.claim
+        return transfer_pb2.ImportResponse(upto=held.upto, imported=held.count, complete=held.complete)
+
+
+@dataclass(frozen=True, slots=True)
+class _Incoming:
+    """A checked record of a batch: as it came, and as it is stored."""
+
+    n: int
+    given: transfer_pb2.TransferRecord
+    record: store_pb2.Record
+    details: store_pb2.TransferDetails
 
 
 async def import_scope(
     parts: Parts, requests: AsyncIterator[transfer_pb2.ImportRequest], call: Call
 ) -> AsyncIterator[transfer_pb2.ImportResponse]:
-    """Store what comes, and say after every part how far it is."""
+    """Store what comes, and say after every part how far it is.
+
+    The scope is claimed together with the first batch: an import that is refused before leaves nothing behind.
+    """
     del call
     state: _Import | None = None
     async for request in requests:
@@ -72,89 +93,80 @@ async def _begin(parts: Parts, start: transfer_pb2.ImportStart) -> _Import:
         raise InvalidField("start.import_id", "is required")
     request_id(start.import_id, "start.import_id")
     header = start.header
-    if header.format != FORMAT:
-        raise InvalidField("start.header.format", f"must be {FORMAT}")
-    if not 0 <= header.last_number <= LAST_NUMBER_MAX:
-        raise InvalidField("start.header.last_number", f"must be 0 to {LAST_NUMBER_MAX}")
-    if header.records < 0:
-        raise InvalidField("start.header.records", "must not be negative")
-    for name in ("scope", "model_id"):
-        bounded(f"start.header.{name}", getattr(header, name), NAME_LENGTH)
-    scope = whole_scope(start.scope)
-    keys = PartitionKeys.of(scope.path)
+    check_header(header, "start.header")
+    scope = whole_scope(start.scope).path
+    keys = PartitionKeys.of(scope)
     current = await parts.models.current()
     dimension = await parts.models.dimension_of(current) if current and current == header.model_id else 0
-    state = _Import(keys, header.last_number, current, dimension)
-    async for _ in tries(ATTEMPTS):
-        snapshot = await parts.store.read(
-            ("HMGET", keys.imported, "id", "upto", "count", "complete"), ("HGET", keys.meta, "n")
-        )
-        (name, upto, count, complete), n = snapshot.answers
-        if name is not None and name.decode() == start.import_id:
-            return replace(state, upto=int(upto), count=int(count), complete=complete is not None)
-        if name is not None or n is not None:
-            raise ScopeNotEmpty(scope.path)
-        await register(parts, keys.partition, scope.path)
-        change = Change(keys)
-        change.require_same("last number", keys.meta, "n", None)
-        change.require_same("import", keys.imported, "id", None)
-        change.write("HSET", keys.imported, "id", start.import_id, "upto", 0, "count", 0)
-        # Who writes while the import runs gets numbers after it.
-        change.write("HSET", keys.meta, "n", header.last_number)
-        if isinstance(await parts.store.apply(change), Applied):
-            return state
-    raise Conflict("the scope is being written to; try again")
+    held = await _held(parts, keys, scope, start.import_id, header.last_number)
+    return _Import(scope, start.import_id, keys, header.last_number, current, dimension, held)
+
+
+async def _held(parts: Parts, keys: PartitionKeys, scope: str, import_id: str, last: int) -> Claim:
+    """Return what an import has of its scope. Errors: ScopeNotEmpty; InvalidField for another header than before."""
+    held = await read_claim(parts.store, keys, import_id)
+    if held is None:
+        raise ScopeNotEmpty(scope)
+    if held.last is not None and held.last != last:
+        raise InvalidField("start.header.last_number", "differs from the one that this import began with")
+    return held
 
 
 async def _store(parts: Parts, state: _Import, batch: transfer_pb2.TransferBatch) -> _Import:
-    counted("batch.records", batch.records, 0, BATCH_RECORDS)
-    if state.complete:
+    checked = check_batch(batch, state.last, state.sent, "batch")
+    entries = [
+        _Incoming(n, given, incoming(kind, given.memory, details), details)
+        for given, (kind, n, details) in zip(batch.records, checked, strict=True)
+    ]
+    for i, entry in enumerate(entries):
+        if state.dimension and len(entry.given.vectors) > 2 * state.dimension * WINDOWS_MAX:
+            raise InvalidField(f"batch.records[{i}].vectors", f"must have at most {WINDOWS_MAX} windows")
+    held = state.claim
+    if not held.complete:
+        new = [entry for entry in entries if entry.n > held.upto]
+        after = Claim(state.last, max(held.upto, batch.upto), held.count + len(new))
+        held = await _change(parts, state, after, new)
+    return replace(state, sent=batch.upto, claim=held)
+
+
+async def _end(parts: Parts, state: _Import) -> _Import:
+    if state.claim.complete:
         return state
-    records: dict[int, store_pb2.Record] = {}
-    details: dict[int, store_pb2.TransferDetails] = {}
-    given: dict[int, transfer_pb2.TransferRecord] = {}
-    previous = 0
-    for i, entry in enumerate(batch.records):
-        n, record, detail = incoming(entry, f"batch.records[{i}]")
-        if not previous < n <= min(state.last, batch.upto):
-            raise InvalidField(f"batch.records[{i}].memory.memory_id", "must ascend up to `upto` and `last_number`")
-        previous = n
-        if n > state.upto:
-            records[n], details[n], given[n] = record, detail, entry
-    upto = max(state.upto, min(batch.upto, state.last))
+    return replace(state, claim=await _change(parts, state, replace(state.claim, last=state.last, complete=True), ()))
+
+
+async def _change(parts: Parts, state: _Import, after: Claim, new: Sequence[_Incoming]) -> Claim:
+    """Store records and note how far the import is, in one change; return the note."""
+    held = state.claim
+    if held.last is None:
+        await register(parts, state.keys.partition, state.scope)
     async for _ in tries(ATTEMPTS):
         change = Change(state.keys)
-        change.require_same("import", state.keys.imported, "upto", str(state.upto).encode())
-        await _put(parts, change, state, records, details, given)
-        change.write("HSET", state.keys.imported, "upto", upto, "count", state.count + len(records))
-        match await parts.store.apply(change):
-            case Applied(_, _, head):
-                parts.warm(state.keys.partition, head)
-                return replace(state, upto=upto, count=state.count + len(records))
-            case Conflicted(_, "import"):
-                raise Conflict("the same import runs elsewhere; try again")
+        move_on(change, state.import_id, held, after)
+        await _put(parts, change, state, new)
+        outcome = await parts.store.apply(change)
+        if isinstance(outcome, Applied):
+            parts.warm(state.keys.partition, outcome.head)
+            return after
+        held = await _held(parts, state.keys, state.scope, state.import_id, state.last)
+        if held != state.claim:
+            raise Conflict("the same import runs elsewhere; try again")
     raise Conflict("the scope is being written to; try again")
 
 
-async def _put(
-    parts: Parts,
-    change: Change,
-    state: _Import,
-    records: dict[int, store_pb2.Record],
-    details: dict[int, store_pb2.TransferDetails],
-    given: dict[int, transfer_pb2.TransferRecord],
-) -> None:
+async def _put(parts: Parts, change: Change, state: _Import, new: Sequence[_Incoming]) -> None:
     keys = state.keys
     twins: dict[str, list[int]] = {}
     sets = await sets_for(parts, keys, state.model_id if state.dimension else "")
     sets.require(change)
-    for n, record in records.items():
+    for entry in new:
+        n, record = entry.n, entry.record
         change.write("HSET", keys.records, n, record.SerializeToString())
-        sets.put(change, n, _vectors(given[n], state.dimension), state.model_id)
-        if details[n].HasField("learned"):
-            change.write("HSET", keys.learned, n, details[n].learned.SerializeToString())
-        if given[n].memory.recall_count:
-            change.write("HSET", keys.counts, n, given[n].memory.recall_count)
+        sets.put(change, n, _vectors(entry.given, state.dimension), state.model_id)
+        if entry.details.HasField("learned"):
+            change.write("HSET", keys.learned, n, entry.details.learned.SerializeToString())
+        if entry.given.memory.recall_count:
+            change.write("HSET", keys.counts, n, entry.given.memory.recall_count)
         if record.kind == store_pb2.RECORD_KIND_TURN:
             for name in names_of(record.name):
                 change.write("HINCRBY", keys.speakers, name, 1)
@@ -175,11 +187,3 @@ def _vectors(given: transfer_pb2.TransferRecord, dimension: int) -> bytes | None
         return None
     sound = not given.vectors or decode_vectors(given.vectors, dimension)[0] is not None
     return given.vectors if sound else None
-
-
-async def _end(parts: Parts, state: _Import) -> _Import:
-    if not state.complete:
-        change = Change(state.keys)
-        change.write("HSET", state.keys.imported, "complete", "1")
-        await parts.store.apply(change)
-    return replace(state, complete=True)

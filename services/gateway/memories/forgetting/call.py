@@ -67,6 +67,9 @@ async def _forget(
         if target.WhichOneof("target") != "n":
             # What a commit made of a session's words in between must be erased with the rest.
             change.require_same("last number", keys.meta, "n", n)
+        if target.everything:
+            # An import that still runs can store nothing from here on, and none finds itself complete.
+            change.write("UNLINK", keys.imported)
         change.write("HSET", keys.erasures, name, target.SerializeToString())
         idempotency.remember(change, store_pb2.ForgetPlan(erasure=name))
         outcome = await apply_once(parts, change, idempotency)

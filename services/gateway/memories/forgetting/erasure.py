@@ -75,7 +75,4 @@ async def erase_copies(parts: Parts, keys: PartitionKeys, name: str) -> None:
     change = Change(keys)
     change.write("HDEL", keys.erasures, name)
     change.write("SET", keys.erased(name), erasure.erased, "PX", WRITES_MS)
-    if erasure.everything:
-        # The same import once more must not find itself complete.
-        change.write("UNLINK", keys.imported)
     await parts.store.apply(change)
