@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import grpc
 
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
+from remembrancer.reindex.embedding import CALL_SECONDS, Embedding, ReindexRefused
 from remembrancer.reindex.filling import Filling
 from remembrancer.store.keys import PartitionKeys
 from remembrancer.store.models import ModelRegistry
 from remembrancer.store.partition import PartitionStore
-from remembrancer.store.reader import decode_vectors
 from remembrancer.store.scopes import ScopeRegistry
-
-CALL_SECONDS: Final = 300.0
-"""The longest wait for one call of the encoder, which may hold sixteen of the longest texts."""
 
 SHORT_PASS_SECONDS: Final = 1.0
 """What is written in so short a time may wait for its vectors until the new model serves."""
 
 
-class ReindexRefused(Exception):
-    """The reindexing cannot begin or go on; the message is one line for the operator."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What was done: the new and the former model, the vectors' length, records embedded, and seconds."""
+    """What was done: the new and the former model, the vectors' length, records embedded, and seconds.
+
+    `skipped` of the embedded ones have no vector, as the encoder failed at their texts or refused them.
+    """
 
     model_id: str
     former_model_id: str
     dimension: int
     embedded: int
     seconds: float
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +64,7 @@ async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reinde
     if not former:
         raise ReindexRefused("the store has no vectors of any model yet; have an encoder of the new one start with it")
 
-    async def embed(texts: Sequence[str]) -> list[bytes]:
-        if not texts:
-            return []
-        inputs = [encoder_pb2.EncodeInput(text=text) for text in texts]
-        request = encoder_pb2.EncodeRequest(lane=encoder_pb2.LANE_WRITE, inputs=inputs)
-        answer = await stub.Encode(request, timeout=CALL_SECONDS)
-        if answer.model_id != model.model_id:
-            raise ReindexRefused(f"the encoder makes vectors of {answer.model_id} now, no longer of {model.model_id}")
-        return [usable(result, model.dimension) for result in answer.results]
+    embedding = Embedding(stub, model)
 
     async def check() -> None:
         if (wanted := await models.next()) != model.model_id:
@@ -83,7 +72,7 @@ async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reinde
                 f"another reindexing began, to {wanted}" if wanted else "another reindexing ended this"
             )
 
-    filling = Filling(store, models, model.model_id, embed, check, steps.on_records)
+    filling = Filling(store, models, model.model_id, embedding.embed, check, steps.on_records)
     await models.begin(model.model_id, model.dimension)
     steps.on_total(await _count(store, scopes))
     if former != model.model_id:
@@ -97,12 +86,7 @@ async def reindex(redis: Any, encoder: grpc.aio.Channel, steps: Steps) -> Reinde
         await filling.settle(partition, others)
     await models.end(others)
     seconds = time.monotonic() - started
-    return Reindexed(model.model_id, former, model.dimension, filling.embedded, seconds)
-
-
-def usable(result: encoder_pb2.Encoded, dimension: int) -> bytes:
-    """Return the vectors of a text; b"" when they are not finite, whole and of unit length: only words find it then."""
-    return b"" if decode_vectors(result.vectors, dimension)[0] is None else result.vectors
+    return Reindexed(model.model_id, former, model.dimension, filling.embedded, seconds, embedding.skipped)
 
 
 async def _fill_all(scopes: ScopeRegistry, filling: Filling) -> None:

@@ -14,7 +14,7 @@ import structlog
 
 from remembrancer.model import probable_answer_coefficients
 from remembrancer.runtime.channels import RenewableChannel, open_channel
-from remembrancer.runtime.interceptors import chain
+from remembrancer.runtime.interceptors import StreamLimits, chain
 from remembrancer.runtime.refusal import StartRefused
 from remembrancer.runtime.server import serve
 from remembrancer.store import connection
@@ -96,6 +96,7 @@ async def _serve_parts(parts: Parts, settings: GatewaySettings) -> None:
             max_in_flight=settings.max_in_flight,
             default_deadline=CALL_SECONDS,
             deadlines=dict.fromkeys(LONG_CALLS, LONG_CALL_SECONDS),
+            streams=StreamLimits(settings.max_streams, settings.stream_idle_seconds, settings.stream_seconds),
         ),
         background=[partial(refill, parts), partial(erase_leftovers, parts)],
         connection_age=CONNECTION_AGE,

@@ -51,6 +51,21 @@ class GatewaySettings(ProcessSettings):
         le=100000,
         description="0..100000 searches, as many writes, and as many lists, of one scope that may wait",
     )
+    max_streams: int = Field(default=16, ge=1, le=100000, description="1..100000 exports and imports at once")
+    stream_idle_seconds: float = Field(
+        default=60,
+        ge=0.1,
+        le=86400,
+        allow_inf_nan=False,
+        description="0.1..86400: seconds without a part after which an export or import ends",
+    )
+    stream_seconds: float = Field(
+        default=3600,
+        ge=1,
+        le=30 * 86400,
+        allow_inf_nan=False,
+        description="1..2592000: seconds after which every export or import ends",
+    )
     probable_answer: bool = Field(
         default=True, description="true or false: whether recalls name a probable answer unless told not to"
     )

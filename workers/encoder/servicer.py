@@ -6,12 +6,13 @@ from typing import Any
 
 from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
 from remembrancer.model.errors import EncoderUnavailable, InvalidField
+from remembrancer.model.limits import PROCEDURE_LENGTH
 from workers.encoder.encoding import Encoding
 from workers.encoder.lanes import Lane
 
 MAX_INPUTS = 100
-MAX_TEXT = 4000 + 4000 + 64 * 1000 + 65
-"""Code points: the longest text there is, a procedure's goal, summary and steps with the line breaks in between."""
+MAX_TEXT = PROCEDURE_LENGTH
+"""Code points: a procedure's text is the longest there is."""
 
 _LANES = {
     encoder_pb2.LANE_UNSPECIFIED: Lane.WRITE,

@@ -26,7 +26,8 @@ from remembrancer.cli.output import bar, print_json
 from remembrancer.cli.reindex.next_encoder import named, next_encoder
 from remembrancer.cli.reindex.serving import model_names, served_model
 from remembrancer.model.errors import RemembrancerError
-from remembrancer.reindex.walk import Reindexed, ReindexRefused, Steps, reindex
+from remembrancer.reindex.embedding import ReindexRefused
+from remembrancer.reindex.walk import Reindexed, Steps, reindex
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.settings import ProcessSettings, load
 from remembrancer.store.connection import opened
@@ -81,6 +82,8 @@ def reindex_command(
         print_json(dataclasses.asdict(done))
     else:
         print(f"{done.model_id} serves; {done.embedded} records embedded in {done.seconds:.0f} s")
+        if done.skipped:
+            print(f"{done.skipped} of them could not be embedded; words alone find these", file=sys.stderr)
 
 
 def _here(folder: DataFolder, model: str, *, silent: bool) -> Reindexed:

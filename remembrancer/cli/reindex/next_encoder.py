@@ -15,7 +15,7 @@ from remembrancer.cli.local.folder import DataFolder
 from remembrancer.cli.local.plan import MODULES, Command, Role
 from remembrancer.cli.local.ports import LOOPBACK, free_ports
 from remembrancer.cli.local.readiness import is_ready
-from remembrancer.reindex.walk import ReindexRefused
+from remembrancer.reindex.embedding import ReindexRefused
 
 READY_SECONDS: Final = 300.0
 """A model that is not in the cache is built first."""

@@ -85,7 +85,7 @@ class EncodeInput(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     ANALYSE_FIELD_NUMBER: _builtins.int
     text: _builtins.str
-    """The text to embed; up to 16000 code points, embedded in overlapping windows."""
+    """The text to embed; up to 72065 code points, embedded in overlapping windows."""
     analyse: _builtins.str
     """The text to analyse; "" = no analysis is wanted."""
     def __init__(

@@ -14,10 +14,13 @@ HEALTH = "/grpc.health.v1.Health/"
 class Admission(Interceptor):
     """Counts calls in flight. The server's own limit is not used: its refusal would carry no ErrorInfo."""
 
-    def __init__(self, max_in_flight: int) -> None:
-        """Take the number of calls that may be in flight at once, >= 1."""
-        self._limit = max_in_flight
-        self.in_flight = 0
+    def __init__(self, max_in_flight: int, max_streams: int) -> None:
+        """Take how many calls may be in flight at once, >= 1, and how many streams beside them, >= 1.
+
+        Streams last long and cost little: counted with the others, some that stand still would shut everybody out.
+        """
+        self._limit = {False: max_in_flight, True: max_streams}
+        self.in_flight = {False: 0, True: 0}
 
     @asynccontextmanager
     async def around(self, method: Method, context: Context) -> AsyncIterator[None]:
@@ -26,10 +29,11 @@ class Admission(Interceptor):
         if method.name.startswith(HEALTH):
             yield
             return
-        if self.in_flight >= self._limit:
-            raise Overloaded("too many calls are in flight")
-        self.in_flight += 1
+        kind = method.streams
+        if self.in_flight[kind] >= self._limit[kind]:
+            raise Overloaded("too many streams are open" if kind else "too many calls are in flight")
+        self.in_flight[kind] += 1
         try:
             yield
         finally:
-            self.in_flight -= 1
+            self.in_flight[kind] -= 1

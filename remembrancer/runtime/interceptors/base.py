@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -24,7 +23,10 @@ class Method:
 
 
 class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Runs `around` around every call of a known method."""
+    """Runs `around` around every call of a known method.
+
+    A handler of a stream must write its responses: `Streams` sees to it, which has to come after.
+    """
 
     def around(self, method: Method, context: Context) -> AbstractAsyncContextManager[None]:
         """Return what to enter before the handler and leave after it; it may raise, and see what the handler raises."""
@@ -38,18 +40,9 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # gene
         if handler is None:
             return None
         method = Method(str(details.method), bool(handler.request_streaming or handler.response_streaming))
-        return rebuilt(handler, self._wrapped(method, behaviour(handler), bool(handler.response_streaming)))
+        return rebuilt(handler, self._wrapped(method, behaviour(handler)))
 
-    def _wrapped(self, method: Method, inner: Callable[..., Any], response_streaming: bool) -> Callable[..., Any]:
-        if response_streaming and inspect.isasyncgenfunction(inner):
-
-            async def generating(request: Any, context: Context) -> AsyncIterator[Any]:
-                async with self.around(method, context):
-                    async for response in inner(request, context):
-                        yield response
-
-            return generating
-
+    def _wrapped(self, method: Method, inner: Callable[..., Any]) -> Callable[..., Any]:
         async def answering(request: Any, context: Context) -> Any:
             async with self.around(method, context):
                 return await inner(request, context)

@@ -1,4 +1,4 @@
-"""No unary call runs without an end, whether or not its caller set one."""
+"""No call runs without an end, whether or not its caller set one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from remembrancer.runtime.interceptors.base import Context, Interceptor, Method
 
 
 class Deadlines(Interceptor):
-    """Bounds calls by the caller's deadline, else by a default; streams are bounded by their caller only."""
+    """Bounds calls by the caller's deadline, else by a default; a stream ends after its whole time at the latest."""
 
-    def __init__(self, default: float, by_method: Mapping[str, float]) -> None:
-        """Take the default in seconds and those of single methods, by full name."""
+    def __init__(self, default: float, by_method: Mapping[str, float], stream: float) -> None:
+        """Take, in seconds, the default, those of single methods by full name, and the longest time of a stream."""
+        self._stream = stream
         self._default = default
         self._by_method = dict(by_method)
 
@@ -23,8 +24,8 @@ class Deadlines(Interceptor):
         """Note the end for `deadline.remaining` and cancel the handler at it; that raises TimeoutError."""
         own = context.time_remaining()
         if own is None:
-            own = None if method.streams else self._by_method.get(method.name, self._default)
-        own = None if own is None else min(own, deadline.LONGEST)
+            own = self._stream if method.streams else self._by_method.get(method.name, self._default)
+        own = min(own, self._stream if method.streams else deadline.LONGEST)
         token = deadline.bind(own)
         try:
             async with asyncio.timeout(own):

@@ -51,10 +51,14 @@ class Errors(Interceptor):
         error = DeadlinePassed("the deadline passed") if passed else Cancelled("the call was cancelled")
         try:
             await _abort(context, error)
-        except grpc.aio.InternalError:
+        except asyncio.CancelledError:
             raise cancelled from None
 
 
 async def _abort(context: Context, error: RemembrancerError) -> NoReturn:
+    """Send the status. Errors: CancelledError when there is nobody to send it to."""
     found = status.to_status(error)
-    await context.abort(status.grpc_code(found), found.message, status.trailers(found))
+    try:
+        await context.abort(status.grpc_code(found), found.message, status.trailers(found))
+    except grpc.aio.InternalError:
+        raise asyncio.CancelledError from None

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from remembrancer.cli.set_aside import set_aside
-from remembrancer.internal.v1 import encoder_pb2, store_pb2
+from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc, store_pb2
 from remembrancer.model.errors import EncoderUnavailable
-from remembrancer.reindex.walk import usable
+from remembrancer.reindex.embedding import Embedding, usable
 from remembrancer.runtime.channels import RenewableChannel, open_channel
 from remembrancer.store.keys import ASIDE, CURRENT_MODEL, MODELS, PartitionKeys
 from remembrancer.store.models import ModelRegistry
@@ -215,3 +215,22 @@ async def test_t13_no_call_holds_more_than_the_encoder_does_in_time(waiting: Wai
     await waiting.rounds(1)
     assert await waiting.left() == []
     assert max(sum(map(len, call)) for call in odd.calls) <= 32_000
+
+
+async def test_t11_a_text_that_the_encoder_refuses_costs_a_reindexing_no_other_one(odd: OddEncoder) -> None:
+    def refusing(text: str, context: grpc.ServicerContext) -> bytes:
+        if text == BAD:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "too long")
+        return unit(DIMENSION)
+
+    odd.vectors = refusing
+    async with open_channel(odd.address, None) as channel:
+        stub = encoder_pb2_grpc.EncoderServiceStub(channel)
+        model = await stub.GetModel(encoder_pb2.GetModelRequest())
+        embedding = Embedding(stub, model)
+        assert await embedding.embed(["good", BAD, "better"]) == [unit(DIMENSION), b"", unit(DIMENSION)]
+        assert embedding.skipped == 1
+        odd.vectors = lambda text, context: context.abort(grpc.StatusCode.UNAVAILABLE, "down")
+        with pytest.raises(grpc.aio.AioRpcError):
+            await embedding.embed(["good", "better"])
+        assert embedding.skipped == 1

@@ -154,11 +154,11 @@ async def test_calls_beyond_the_limit_are_refused_and_room_is_given_back(bench: 
         await release.wait()
         return request
 
-    admission = Admission(2)
+    admission = Admission(2, 1)
     await bench.serve(wait, [Errors(), admission])
     held = [asyncio.ensure_future(bench.call()) for _ in range(2)]
     async with asyncio.timeout(2):
-        while admission.in_flight < 2:  # noqa: ASYNC110  (the server has no event for it)
+        while admission.in_flight[False] < 2:  # noqa: ASYNC110  (the server has no event for it)
             await asyncio.sleep(0.01)
     failure = await bench.failure()
     assert (failure.code(), reason_of(failure)) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
@@ -167,7 +167,7 @@ async def test_calls_beyond_the_limit_are_refused_and_room_is_given_back(bench: 
     assert any(d.Is(error_details_pb2.RetryInfo.DESCRIPTOR) for d in status.details)
     release.set()
     await asyncio.gather(*held)
-    assert admission.in_flight == 0
+    assert admission.in_flight == {False: 0, True: 0}
     await bench.call()
 
 
