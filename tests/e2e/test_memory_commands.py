@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +19,9 @@ from typer.testing import CliRunner, Result
 
 from remembrancer.cli.local.service import LocalService
 from remembrancer.cli.main import build_app
+from remembrancer.cli.memories.transfer import export_scope
 from remembrancer.client import Client
+from remembrancer.v1 import transfer_pb2
 from tests.valkey import until
 
 Run = Callable[..., Result]
@@ -280,6 +285,67 @@ def test_a_file_that_is_not_whole_is_refused_unless_it_is_wanted(run: Run, fille
     assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
     file.write_text(f"{header}{json.dumps(fewer)}\n")
     assert run("import", f"{copy}-2", str(file), "--incomplete").stdout.strip() == "1 records imported"
+
+
+def test_t35_two_exports_in_one_file_are_refused_before_anything_is_claimed(
+    run: Run, filled: str, tmp_path: Path
+) -> None:
+    file, copy = tmp_path / "scope.jsonl", f"{filled}-copy"
+    run("export", filled, str(file))
+    once = file.read_text()
+    for spoilt, said in (
+        (once + once, "line 3 of"),
+        (once.replace('"Buy tickets."', '" "'), "batch.records[1].memory.content"),
+    ):
+        assert spoilt != once
+        file.write_text(spoilt)
+        refused = run("import", copy, str(file))
+        assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
+    file.write_text(once)
+    assert run("import", copy, str(file)).stdout.strip() == "2 records imported"
+
+
+def test_t34_files_as_people_have_them_are_read_or_refused_with_the_reason(
+    run: Run, filled: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "scope.jsonl"
+    run("export", filled, str(file))
+    text = file.read_text()
+    crlf = text.replace("\n", "\r\n")
+    for number, raw in enumerate((text.encode("utf-8-sig"), crlf.encode(), crlf.encode("utf-8-sig"))):
+        file.write_bytes(raw)
+        assert run("import", f"{filled}-{number}", str(file)).stdout.strip() == "2 records imported"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    assert run("import", f"{filled}-pipe", str(pipe)).stdout.strip() == "2 records imported"
+    writer.join()
+    statement = '{"content": "Straße gesperrt.", "type": "task"}\r\n\r\n'
+    lines = tmp_path / "lines.jsonl"
+    lines.write_bytes(statement.encode("utf-8-sig"))
+    assert run("ingest", f"{filled}-new", str(lines)).stdout.strip() == "1 stored, 0 known already"
+    (kept,) = documents(run("recent", f"{filled}-new", "--json"))
+    assert (kept["content"], kept["type"]) == ("Straße gesperrt.", "MEMORY_TYPE_TASK")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        for command, content in (("ingest", statement), ("import", text)):
+            file.write_bytes(content.encode(encoding))
+            refused = run(command, f"{filled}-never", str(file))
+            assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+            assert "UTF-" in refused.stderr
+    file.write_bytes(text.encode() + b"\xff")
+    assert run("import", f"{filled}-never", str(file)).stderr == "line 3 is not a part of an export\n"
+
+
+def test_t23_an_export_that_fails_leaves_no_draft_behind(tmp_path: Path) -> None:
+    def breaks_off() -> Iterator[transfer_pb2.ExportResponse]:
+        yield transfer_pb2.ExportResponse(header=transfer_pb2.TransferHeader(format=1, last_number=2, records=2))
+        raise OSError("the line is cut")
+
+    client = SimpleNamespace(export_scope=lambda scope: breaks_off())
+    with pytest.raises(OSError, match="the line is cut"):
+        export_scope(client, "a:b", tmp_path / "scope.jsonl", as_json=True)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_scope_that_was_never_written_to_is_not_exported(run: Run, scope: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from remembrancer.cli import exits
 from remembrancer.cli.memories.lines import BadLine, Item, T, statements, turns
+from remembrancer.cli.memories.text_files import refuse, text_of
 from remembrancer.cli.memories.turn_ids import with_ids
 from remembrancer.cli.output import bar, print_json
 from remembrancer.client import Client, ClientError, InvalidArgument
@@ -30,13 +31,12 @@ Answer = memory_pb2.RememberResponse | memory_pb2.RecordTurnsResponse
 def read_lines(file: Path | None) -> list[str]:
     """Return the lines of a file; None and `-` are the standard input. Exit when it cannot be read, or is no UTF-8."""
     # Not `splitlines`, which also ends a line at characters that a text may hold.
+    named = None if file is None or str(file) == "-" else file
     try:
-        return (sys.stdin.read() if file is None or str(file) == "-" else file.read_text(encoding="utf-8")).split("\n")
+        raw = sys.stdin.buffer.read() if named is None else named.read_bytes()
     except OSError as error:
-        print(f"{file} cannot be read: {error.strerror}", file=sys.stderr)
-    except UnicodeError as error:
-        print(f"{file or 'standard input'} is no UTF-8: {error}", file=sys.stderr)
-    raise typer.Exit(exits.USAGE)
+        refuse(f"{file} cannot be read: {error.strerror}")
+    return text_of(raw, "standard input" if named is None else str(named)).split("\n")
 
 
 def ingest_statements(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +14,8 @@ import typer
 from google.protobuf import json_format
 
 from remembrancer.cli import exits
+from remembrancer.cli.memories.export_file import checked, digest_of, opened, parts_of
+from remembrancer.cli.memories.text_files import refuse
 from remembrancer.cli.output import as_dict, bar, print_json
 from remembrancer.client import Client
 from remembrancer.v1 import transfer_pb2
@@ -42,19 +44,20 @@ def export_scope(client: Client, scope: str, file: Path | None, *, as_json: bool
 
 
 def import_scope(client: Client, scope: str, file: Path, *, incomplete: bool, as_json: bool) -> None:
-    """Fill a new scope from a file. The file's digest names the import: the same command again resumes it.
+    """Fill a new scope from a file or a pipe. The content's digest names the import: the same again resumes it.
 
     A file with less than its header says is refused unless `incomplete`.
     """
-    # Read to its end first: once a damaged file was imported in part, the mended one would find the scope not empty.
-    total = _records(file, incomplete=incomplete)
     before: bool | None = None
     answer = transfer_pb2.ImportResponse()
-    with bar("importing", silent=as_json) as progress:
-        task = progress.add_task("", total=total)
-        for answer in client.import_scope(_parts(file), scope=scope, import_id=_digest(file)):
-            before = answer.complete if before is None else before
-            progress.update(task, completed=answer.imported)
+    with opened(file) as content:
+        # Read to its end first: once a part of a damaged file was imported, the mended one finds the scope not empty.
+        total = checked(content, file, incomplete=incomplete)
+        with bar("importing", silent=as_json) as progress:
+            task = progress.add_task("", total=total)
+            for answer in client.import_scope(parts_of(content), scope=scope, import_id=digest_of(content)):
+                before = answer.complete if before is None else before
+                progress.update(task, completed=answer.imported)
     if as_json:
         print_json({**as_dict(answer), "complete_before": bool(before)})
     elif before:
@@ -63,56 +66,29 @@ def import_scope(client: Client, scope: str, file: Path, *, incomplete: bool, as
         print(f"{answer.imported} records imported")
 
 
-def _records(file: Path, *, incomplete: bool) -> int:
-    """Return how many records a file holds; exit when that is not what its header says."""
-    parts = _parts(file)
-    header = next(parts, transfer_pb2.ExportResponse()).header
-    if not header.format:
-        print(f"{file} is not an export: its first line is no header", file=sys.stderr)
-        raise typer.Exit(exits.USAGE)
-    records = upto = 0
-    for part in parts:
-        records, upto = records + len(part.batch.records), part.batch.upto
-    # Both: only the last line says how far a file goes, and only the count tells that one in between is missing.
-    if not incomplete and (upto < header.last_number or records < header.records):
-        print(
-            f"{file} is not whole: {records} of {header.records} records, up to number {upto} of {header.last_number}. "
-            "If what there is is wanted, or memories were forgotten while it was exported: --incomplete",
-            file=sys.stderr,
-        )
-        raise typer.Exit(exits.USAGE)
-    return records
-
-
-def _parts(file: Path) -> Iterator[transfer_pb2.ExportResponse]:
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield json_format.Parse(line, transfer_pb2.ExportResponse())
-            except json_format.ParseError as error:
-                print(f"line {number} is not a part of an export", file=sys.stderr)
-                raise typer.Exit(exits.USAGE) from error
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 @contextlib.contextmanager
 def _output(file: Path | None) -> Iterator[TextIO]:
+    """Yield where to write; the file is there once it is whole and on the disk, else nothing stays behind."""
     if file is None:
         yield sys.stdout
         return
     if file.exists():
-        print(f"{file} exists already", file=sys.stderr)
-        raise typer.Exit(exits.USAGE)
+        refuse(f"{file} exists already")
     draft = file.with_name(f"{file.name}.part")
     try:
-        opened = draft.open("w", encoding="utf-8")
+        output = draft.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
-        print(f"{file} cannot be written: {error.strerror}", file=sys.stderr)
-        raise typer.Exit(exits.USAGE) from error
-    with opened as output:
-        yield output
-    draft.replace(file)
+        refuse(f"{file} cannot be written: {error.strerror}")
+    try:
+        with output:
+            yield output
+            output.flush()
+            os.fsync(output.fileno())
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
