@@ -20,6 +20,7 @@ from remembrancer.cli.repair import repair as repair_store
 from remembrancer.cli.run import RunnableRole
 from remembrancer.cli.run import run as become
 from remembrancer.cli.status import status as show_status
+from remembrancer.cli.terminal import prepare_output
 from remembrancer.cli.up import up as start_service
 
 DataOption = Annotated[
@@ -34,6 +35,7 @@ DataOption = Annotated[
 
 def main() -> None:
     """Run the command that was typed."""
+    prepare_output()
     try:
         build_app()()
     except NoFolder as error:

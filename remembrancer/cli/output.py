@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from remembrancer.cli.terminal import takes_unicode
 
 
 def bar(title: str, *, silent: bool) -> Progress:
@@ -31,4 +34,4 @@ def as_dict(message: Message) -> dict[str, Any]:
 
 def print_json(value: Any) -> None:
     """Print one JSON document on one line."""
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value, ensure_ascii=not takes_unicode(sys.stdout)))

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from remembrancer.cli.memories.service import stateless
 from remembrancer.cli.output import as_dict, print_json
+from remembrancer.cli.terminal import harmless
 from remembrancer.client import Client, selection
 from remembrancer.v1 import recall_pb2, record_pb2
 
@@ -62,7 +63,7 @@ def recent(client: Client, scope: str, limit: int, axes: dict[str, str], *, hidd
     table = _table("id", "when", "who", "text")
     for memory in memories:
         when = memory.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
-        table.add_row(Text(memory.memory_id), when, Text(memory.name or memory.role), Text(memory.content))
+        table.add_row(Text(memory.memory_id), when, _text(memory.name or memory.role), _text(memory.content))
     Console().print(table)
 
 
@@ -71,8 +72,8 @@ def _show_answer(answer: recall_pb2.RecallResponse, scope: str) -> None:
     for hit in sorted([*answer.hits.observations, *answer.hits.turns], key=lambda h: -h.score):
         when = hit.occurred_at.ToDatetime().strftime("%Y-%m-%d %H:%M")
         # Only memories that were reached through the graph have a path, and they come on top of what was asked for.
-        text = Text(hit.content).append("".join(f"\n└ {step}" for step in hit.why), "magenta")
-        table.add_row(f"{hit.score:.2f}", Text(hit.memory_id), when, Text(hit.name or hit.role), text)
+        text = _text(hit.content).append(harmless("".join(f"\n└ {step}" for step in hit.why)), "magenta")
+        table.add_row(f"{hit.score:.2f}", Text(hit.memory_id), when, _text(hit.name or hit.role), text)
     console = Console()
     if table.rows:
         console.print(table)
@@ -83,6 +84,11 @@ def _show_answer(answer: recall_pb2.RecallResponse, scope: str) -> None:
             console.print(Text(f"the {tier} tier failed in whole or part: {getattr(answer, field).message}", "yellow"))
     for warning in answer.warnings:
         console.print(Text(warning.message, style="yellow"))
+
+
+def _text(text: str) -> Text:
+    """Return what somebody stored, for a terminal."""
+    return Text(harmless(text))
 
 
 def _unknown(scope: str) -> str:

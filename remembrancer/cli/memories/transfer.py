@@ -17,6 +17,7 @@ from remembrancer.cli import exits
 from remembrancer.cli.memories.export_file import checked, digest_of, opened, parts_of
 from remembrancer.cli.memories.text_files import refuse
 from remembrancer.cli.output import as_dict, bar, print_json
+from remembrancer.cli.terminal import takes_unicode
 from remembrancer.client import Client
 from remembrancer.v1 import transfer_pb2
 
@@ -36,7 +37,7 @@ def export_scope(client: Client, scope: str, file: Path | None, *, as_json: bool
     with _output(file) as output, bar("exporting", silent=silent) as progress:
         task = progress.add_task("", total=first.header.records)
         for part in itertools.chain([first], parts):
-            output.write(json_format.MessageToJson(part, indent=None, ensure_ascii=False) + "\n")
+            output.write(json_format.MessageToJson(part, indent=None, ensure_ascii=not takes_unicode(output)) + "\n")
             count += len(part.batch.records)
             progress.advance(task, len(part.batch.records))
     if as_json and file is not None:
