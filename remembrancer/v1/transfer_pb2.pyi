@@ -164,7 +164,8 @@ class TransferRecord(_message.Message):
     DETAILS_FIELD_NUMBER: _builtins.int
     vectors: _builtins.bytes
     """float16, little-endian, windows x dimension, of the header's model, at most 32 windows; empty = not embedded yet, or,
-    where `memory.embedded` is true, a text that the model cannot read.
+    where `memory.embedded` is true, a text that the model cannot read. When another model begins to serve while an
+    export runs, its further records have no vectors and are not embedded.
     """
     details: _builtins.bytes
     """Index terms, entities, a procedure's parts and what feedback taught: opaque, to be handed back unchanged."""

@@ -8,14 +8,16 @@ import pytest
 
 from remembrancer.internal.v1 import store_pb2
 from remembrancer.model.errors import InvalidField, ScopeNotEmpty
-from remembrancer.store.keys import PartitionKeys
+from remembrancer.store.keys import CURRENT_MODEL, PartitionKeys
 from remembrancer.v1 import correction_pb2, transfer_pb2
 from services.gateway.memories.forgetting import call as forgetting
 from services.gateway.memories.forgetting import erasure
 from services.gateway.process import opened
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared.parts import Parts
+from services.gateway.transfer.export import export
 from services.gateway.transfer.importing import import_scope
+from tests.odd_encoder import unit
 from tests.transfers import CALL, batch, exported, imported, path, record, records_of, requests, start
 from tests.valkey import Valkey
 
@@ -175,6 +177,32 @@ async def test_a_resumed_import_has_the_header_that_it_began_with(parts: Parts, 
     with pytest.raises(InvalidField) as refused:
         await imported(parts, start(scope, "i", 9, 2), batch(record("sch_9"), upto=9))
     assert refused.value.violations[0].field == "start.header.last_number"
+
+
+async def test_t7_an_export_beside_the_end_of_a_reindexing_says_what_has_no_vectors(
+    parts: Parts, tier_store: Valkey, scope: str
+) -> None:
+    """From then on the former model's vectors go, and what is left of them fits the texts no more."""
+    served = await parts.models.current()
+    vector = unit(await parts.models.dimension_of(served))
+    first = start(scope, "i", 2, 2)
+    first.header.model_id = served
+    held = [record("sch_1"), record("sch_2", "Another gate is green.")]
+    for each in held:
+        each.vectors, each.memory.embedded = vector, True
+    await imported(parts, first, batch(*held, upto=2))
+    assert [found.vectors for found in records_of(await exported(parts, scope))] == [vector] * 2
+    running = export(parts, transfer_pb2.ExportRequest(scope=path(scope)), CALL)
+    assert (await anext(running)).header.model_id == served
+    keys = PartitionKeys.of(scope)
+    with tier_store.client() as client:
+        client.hdel(keys.vectors(served), "1")
+        client.set(CURRENT_MODEL, "new@2")
+        try:
+            rest = records_of([part async for part in running])
+        finally:
+            client.set(CURRENT_MODEL, served)
+    assert [(found.vectors, found.memory.embedded) for found in rest] == [(b"", False)] * 2
 
 
 async def test_t7_forgetting_a_scope_while_it_is_imported_leaves_nothing_of_it(

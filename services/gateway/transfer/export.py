@@ -70,8 +70,21 @@ async def _records(
         *(fields_at(key, ns) for key in (keys.records, keys.vectors(model_id), keys.learned, keys.counts)),
         members_at(keys.unembedded, ns),
     )
+    # Once another model serves, what is left of this one's vectors goes, and no longer follows the texts.
+    serves = await parts.models.current() == model_id
     return [
-        (n, outgoing(n, record, vectors or b"", learned, decode.number(count) or 0, scope, embedded=not waiting))
+        (
+            n,
+            outgoing(
+                n,
+                record,
+                (vectors or b"") if serves else b"",
+                learned,
+                decode.number(count) or 0,
+                scope,
+                embedded=serves and not waiting,
+            ),
+        )
         for n, raw, vectors, learned, count, waiting in zip(ns, *snapshot.answers, strict=True)
         if (record := decode.record(raw)) is not None
     ]
