@@ -54,6 +54,18 @@ def test_t2_every_node_that_held_a_piece_rewrites_its_file(clustered: ClusterSer
     until(lambda: not holding(clustered), 60, "that every node has rewritten its file")
 
 
+def test_import_fills_scopes_on_every_node(clustered: ClusterService) -> None:
+    with Client.connect(clustered.address, attempts=1) as client:
+        client.remember([memory("fact", f"Gate {i} is green.") for i in range(5)], scope="import:origin")
+        parts = list(client.export_scope(scope="import:origin"))
+        for i in range(6):
+            scope = f"import:{i}"
+            assert list(client.import_scope(parts, scope=scope, import_id="i"))[-1].complete
+            again = list(client.export_scope(scope=scope))
+            assert [part.batch for part in again] == [part.batch for part in parts]
+            assert list(client.import_scope(parts, scope=scope, import_id="i"))[-1].imported == 5
+
+
 def test_t20_the_gateway_says_at_its_start_what_is_not_safe(clustered: ClusterService) -> None:
     node = clustered.cluster.primaries[1].client()
     settings = clustered.processes[Role.GATEWAY].command.environment
