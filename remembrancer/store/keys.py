@@ -50,6 +50,9 @@ ASIDE = "rm:aside"
 ERASING = "rm:erasing"
 """Set: digests of partitions that may have erasures in progress."""
 
+OUTAGE = "rm:outage"
+"""String: name of the encoder's present outage; absent while it works."""
+
 REWRITE = "rm:rewrite"
 """String: there while erased texts may still stand in an append-only file; another value for each request."""
 
@@ -190,7 +193,7 @@ class PartitionKeys:
         return self._key("pause", digest(caller, session_key))
 
     def advised(self, caller: str, session_key: str) -> str:
-        """There, with an expiry, once these calls were told in full that the encoder is down."""
+        """Name of the encoder's outage that these calls were told of in full, with an expiry."""
         return self._key("advised", digest(caller, session_key))
 
     @property

@@ -19,6 +19,7 @@ from remembrancer.runtime.refusal import StartRefused
 from remembrancer.runtime.server import serve
 from remembrancer.store import connection
 from remembrancer.store.models import ModelRegistry
+from remembrancer.store.outage import EncoderOutage
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.rewrite import Rewriter
 from remembrancer.store.safety import StoreSafety
@@ -133,8 +134,12 @@ async def opened(settings: GatewaySettings) -> AsyncIterator[Parts]:
 
 def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], RenewableChannel]) -> Parts:
     store, models = PartitionStore(redis), ModelRegistry(redis)
+    outage = EncoderOutage(redis)
     encoder = Encoder(
-        [channel(target) for target in targets(settings.encoder_targets)], models.current, models.dimension_of
+        [channel(target) for target in targets(settings.encoder_targets)],
+        models.current,
+        models.dimension_of,
+        outage.over,
     )
     tiers = {
         tier: TierWorkers(name, [(target, channel(target)) for target in targets(listed)])
@@ -155,6 +160,7 @@ def _compose(settings: GatewaySettings, redis: Any, channel: Callable[[str], Ren
         safety=StoreSafety(redis),
         counters=RecallCounters(store),
         encoder=encoder,
+        outage=outage,
         tiers=tiers,
         searcher=Searcher(
             store, encoder, tiers, PartitionGate(settings.partition_searches, settings.partition_waiting)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from remembrancer.cli.local.plan import Role
+from remembrancer.cli.local.service import LocalService
 from remembrancer.client import Client, ClientError, InvalidArgument, context_entry, memory, reason_of, tenant, turn
 from remembrancer.v1 import common_pb2, recall_pb2, session_pb2
+from tests.gateway import Gateway
 from tests.service import OpenSession, Outage, Session
 
 AGENT = "default-agent"
@@ -353,6 +355,26 @@ def test_p32_the_advisory_comes_in_full_once_per_outage_and_key(ask: Ask, write:
     assert ask("kiln", session_key="a").degraded_advisory == ""
     with killed(Role.ENCODER):
         assert ask("kiln", session_key="a").degraded_advisory == full
+
+
+def test_t19_two_gateways_tell_of_an_outage_once_and_recovery_at_one_arms_both(
+    client: Client, service: LocalService, scope: str, killed: Outage
+) -> None:
+    def advisory(at: Client) -> str:
+        answer = at.recall_with_context("kiln", scope=tenant(scope), agent_id=AGENT, session_key="a")
+        return answer.degraded_advisory
+
+    client.remember([memory("fact", "The kiln is hot.")], scope=tenant(scope))
+    with Gateway(service) as gateway, gateway.client() as other:
+        assert [advisory(client), advisory(other)] == ["", ""]
+        with killed(Role.ENCODER):
+            told = [advisory(at) for at in (client, other, client, other)]
+            assert len(told[0]) > len(told[1]) > 0
+            assert told[1:] == [told[1]] * 3
+        # One of them sees that the encoder works; then the other one tells of the next outage first.
+        assert advisory(client) == ""
+        with killed(Role.ENCODER):
+            assert [advisory(other), advisory(client)] == told[:2]
 
 
 def test_p33_a_frozen_encoder_costs_a_bounded_wait(ask: Ask, write: Write, frozen: Outage) -> None:

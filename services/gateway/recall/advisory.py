@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from remembrancer.store.change import Change
@@ -21,15 +20,12 @@ SHORT: Final = "The encoder is still down: memories are searched by words only."
 
 
 async def degraded_advisory(parts: Parts, keys: PartitionKeys, caller: str, session_key: str) -> str:
-    """Return what to tell these calls about the outage, and remember that they were told.
-
-    An encoder that has encoded anything for anybody since they were told had recovered: this is another outage.
-    """
-    key = keys.advised(caller, session_key)
+    """Return what to tell these calls about the outage, and remember that they were told. Errors: StoreUnavailable."""
+    key, outage = keys.advised(caller, session_key), await parts.outage.name()
     told = await parts.store.read_one(("GET", key))
-    if told is not None and int(told) >= parts.encoder.worked_at * 1000:
+    if told is not None and told.decode() == outage:
         return SHORT
     change = Change(keys)
-    change.write("SET", key, int(time.time() * 1000), "PX", KEPT_MS)
+    change.write("SET", key, outage, "PX", KEPT_MS)
     await parts.store.apply(change)
     return FULL

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -92,8 +91,11 @@ class Encoder:
         channels: Sequence[RenewableChannel],
         current_model: Callable[[], Awaitable[str]],
         dimension_of: Callable[[str], Awaitable[int]],
+        on_work: Callable[[], None],
     ) -> None:
         """Take channels to the encoders, tried in order, and what says whose vectors serve and how long a model's are.
+
+        `on_work` is called whenever an encoder did its work.
 
         Both an encoder that was not told yet that another model serves, and one whose model is to serve later, may be
         among them: what they make is not used. Every method may raise StoreUnavailable, as `current_model` does.
@@ -103,8 +105,7 @@ class Encoder:
         self._dimensions: dict[str, int] = {}
         self._workers = [_Worker(channel) for channel in channels]
         self._log = structlog.get_logger()
-        self.worked_at = 0.0
-        """When an encoder last did its work, in seconds since 1970."""
+        self._on_work = on_work
 
     async def encode(
         self, inputs: Sequence[tuple[str, str]], lane: encoder_pb2.Lane.ValueType, seconds: float
@@ -176,7 +177,7 @@ class Encoder:
                 continue
             # A store that lost its data names none until the encoder tells it again.
             if await self._current_model() in ("", response.model_id):
-                self.worked_at = time.time()
+                self._on_work()
                 return response
             self._log.warning("encoder has another model than the current one", model=response.model_id)
         if late:

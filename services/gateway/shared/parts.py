@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from remembrancer.store.models import ModelRegistry
+from remembrancer.store.outage import EncoderOutage
 from remembrancer.store.partition import PartitionStore
 from remembrancer.store.rewrite import Rewriter
 from remembrancer.store.safety import StoreSafety
@@ -35,6 +36,7 @@ class Parts:
     safety: StoreSafety
     counters: RecallCounters
     encoder: Encoder
+    outage: EncoderOutage
     tiers: Mapping[common_pb2.Tier.ValueType, TierWorkers]
     searcher: Searcher
     answerer: Answerer

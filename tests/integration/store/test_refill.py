@@ -35,7 +35,7 @@ class Waiting:
     def __init__(self, redis: Any, store: PartitionStore, keys: PartitionKeys, channel: RenewableChannel) -> None:
         self.redis, self.keys = redis, keys
         models = ModelRegistry(redis)
-        self.encoder = Encoder([channel], models.current, models.dimension_of)
+        self.encoder = Encoder([channel], models.current, models.dimension_of, lambda: None)
         parts: Any = SimpleNamespace(store=store, scopes=ScopeRegistry(redis), models=models, encoder=self.encoder)
         self.refiller = Refiller(parts)
 
