@@ -10,7 +10,7 @@ import pytest
 
 from remembrancer.cli.local.plan import Role
 from remembrancer.client import Client, ClientError, Unavailable, memory, reason_of
-from remembrancer.v1 import recall_pb2, session_pb2
+from remembrancer.v1 import session_pb2
 from tests.service import ACTIVE, DEEP, OpenSession, Outage, Session, contents, found_by, hits
 
 TEXT = "The observatory dome turns once an hour."
@@ -236,20 +236,23 @@ def test_what_was_acknowledged_survives_the_killed_store(
 
 
 def test_f2_no_failure_looks_like_an_empty_answer(session: Session, killed: Outage) -> None:
-    def honest(answer: recall_pb2.RecallResponse) -> bool:
-        return bool(hits(answer)) or answer.HasField("active_tier_error") or answer.HasField("deep_tier_error")
+    def outcome(mode: str) -> tuple[str, str] | str:
+        try:
+            answer = session.recall("wholly unrelated words zyx", mode)
+        except Unavailable as error:
+            return error.reason
+        errors = reason_of(answer.active_tier_error), reason_of(answer.deep_tier_error)
+        assert hits(answer) or any(errors)
+        return errors
 
-    for roles in (
-        (Role.ENCODER,),
-        (Role.ACTIVE,),
-        (Role.DEEP,),
-        (Role.ENCODER, Role.DEEP),
-        (Role.ENCODER, Role.ACTIVE),
+    words, gone, fine = "ENCODER_UNAVAILABLE", "TIER_UNREACHABLE", ""
+    for roles, active, deep in (
+        ((), (fine, fine), (fine, fine)),
+        ((Role.ENCODER,), (words, fine), (words, words)),
+        ((Role.ACTIVE,), "TIERS_UNAVAILABLE", (gone, fine)),
+        ((Role.DEEP,), (fine, fine), (fine, gone)),
+        ((Role.ENCODER, Role.DEEP), (words, fine), (words, gone)),
+        ((Role.ENCODER, Role.ACTIVE), "TIERS_UNAVAILABLE", (gone, words)),
     ):
         with killed(*roles):
-            for mode in ("active", "deep"):
-                try:
-                    answer = session.recall("wholly unrelated words zyx", mode)
-                except Unavailable:
-                    continue
-                assert honest(answer), (roles, mode)
+            assert (outcome("active"), outcome("deep")) == (active, deep), roles

@@ -79,3 +79,9 @@ class WorkerProcess:
 
 def _content(file: int) -> str:
     return os.pread(file, os.fstat(file).st_size, 0).decode()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

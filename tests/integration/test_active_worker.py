@@ -13,6 +13,7 @@ import pytest
 from remembrancer.internal.v1 import store_pb2, tier_pb2
 from remembrancer.runtime.status import reason_of
 from remembrancer.v1 import common_pb2
+from tests.integration.processes import cpu_seconds
 from tests.integration.tiers import DIMENSION, MODEL, Partition, Tier, direction, opened, take_model, wanted
 from tests.records import record
 from tests.valkey import Valkey
@@ -193,14 +194,22 @@ async def test_p33_a_query_of_another_model_is_searched_by_words(partition: Part
     assert [c.n for c in (await active.stub.Search(request, timeout=10)).direct] == [1]
 
 
-async def test_f5_cancelled_searches_leave_a_worker_that_answers(partition: Partition, active: Tier) -> None:
+async def test_f5_cancelled_searches_soon_cost_nothing_and_leave_a_worker_that_answers(
+    partition: Partition, active: Tier
+) -> None:
     for n in range(1, 50):
         await partition.put(n, record(f"falcon {n}"), direction(f"v{n}"))
-    calls = [active.stub.Search(wanted(partition, "falcon", direction(f"v{n % 40}"))) for n in range(300)]
-    await asyncio.sleep(0.02)
+    calls = [active.stub.Search(wanted(partition, "falcon", direction(f"v{n % 40}"))) for n in range(500)]
+    await asyncio.sleep(0.05)
     for call in calls:
         call.cancel()
-    await asyncio.gather(*calls, return_exceptions=True)
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+    cancelled = sum(isinstance(end, asyncio.CancelledError) for end in ends)
+    assert cancelled > len(calls) / 2, "most were cancelled before their answer"
+    await asyncio.sleep(0.3)
+    before = cpu_seconds(active.process.pid)
+    await asyncio.sleep(0.5)
+    assert cpu_seconds(active.process.pid) - before < 0.1
     assert (await active.found(partition, "falcon 7", direction("v7")))[0] == 7
 
 

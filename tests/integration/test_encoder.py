@@ -16,7 +16,7 @@ from remembrancer.internal.v1 import encoder_pb2, encoder_pb2_grpc
 from remembrancer.runtime.channels import open_channel
 from remembrancer.runtime.status import reason_of
 from remembrancer.store.keys import CURRENT_MODEL, MODELS
-from tests.integration.processes import WorkerProcess
+from tests.integration.processes import WorkerProcess, cpu_seconds
 from tests.valkey import Valkey
 from workers.encoder.servicer import MAX_TEXT
 from workers.encoder.settings import default_cache
@@ -158,11 +158,6 @@ async def test_f5_a_cancelled_call_soon_stops_to_cost(encoder: Encoder) -> None:
     before = cpu_seconds(encoder.process.pid)
     await asyncio.sleep(1)
     assert cpu_seconds(encoder.process.pid) - before < 0.2
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,40 @@ def test_c3_search_and_removal_agree_with_brute_force(
     if 0 < len(answer) < len(possible):
         left = set(possible) - set(answer)
         assert max(cosine[list(left)]) < min(cosine[answer]) + 1e-4
+
+
+def churn(steps: int, eight_bit: bool) -> None:
+    """Add and remove at random, and compare with a list of what should be there."""
+    rng = np.random.default_rng(7)
+    found, texts, alive = Vectors(DIMENSION, eight_bit), list[np.ndarray](), list[bool]()
+    for step in range(1, steps + 1):
+        if rng.random() < 0.55 or not any(alive):
+            texts.append(unit(rng, int(rng.integers(1, 3))))
+            alive.append(True)
+            found.add(texts[-1])
+        else:
+            alive[int(rng.choice(np.flatnonzero(alive)))] = False
+        if step % 97 == 0:  # What is dead is dropped now and then, as a partition does.
+            found.keep(np.array(alive))
+            texts, alive = [text for text, stays in zip(texts, alive, strict=True) if stays], [True] * sum(alive)
+        if step % 50 == 0:
+            query, allowed = unit(rng, 1)[0], np.array(alive)
+            exact = np.array([float((text @ query).max()) for text in texts])
+            nearest = set(np.flatnonzero(allowed)[np.argsort(-exact[allowed])][:10])
+            answer = set(found.search(query, 10, allowed).tolist())
+            assert all(alive[slot] for slot in answer)
+            if not eight_bit:
+                assert nearest <= answer
+
+
+@pytest.mark.parametrize("eight_bit", [False, True])
+@pytest.mark.parametrize("steps", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_c3_many_random_additions_and_removals_end_neither_wrong_nor_in_an_abort(steps: int, eight_bit: bool) -> None:
+    # In a process of its own: FAISS aborts where it finds itself inconsistent.
+    process = multiprocessing.get_context("spawn").Process(target=churn, args=(steps, eight_bit))
+    process.start()
+    process.join(100)
+    assert process.exitcode == 0
 
 
 @pytest.mark.parametrize("eight_bit", [False, True])
