@@ -34,10 +34,10 @@ class GatewaySettings(ProcessSettings):
         default="", description="path of a JSON or TOML (.toml) file, agent -> project, for @auto; empty = none"
     )
     partition_searches: int = Field(
-        default=4,
+        default=6,
         ge=1,
         le=100000,
-        description="1..100000 searches, and as many lists, of one scope at once, so that others get their turn",
+        description="1..100000 searches of one scope at once in each mode, and as many lists; others get their turn",
     )
     partition_writes: int = Field(
         default=16,
@@ -46,7 +46,7 @@ class GatewaySettings(ProcessSettings):
         description="1..100000 writes into one scope at once, so that others get their turn",
     )
     partition_waiting: int = Field(
-        default=108,
+        default=106,
         ge=0,
         le=100000,
         description="0..100000 searches, as many writes, and as many lists, of one scope that may wait",

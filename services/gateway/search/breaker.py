@@ -46,7 +46,8 @@ class Breaker:
     """Closed while the worker answers; open from a failed probe to the next one that succeeds.
 
     A probe is made when a call fails without an answer or has none for half a second. A worker that is busy answers
-    probes: it is never cut off. When the breaker opens, the calls that wait for the worker end, too.
+    probes: it is not cut off. Where a probe has no answer in time a second one decides, since this process may be the
+    busy one. When the breaker opens, the calls that wait for the worker end, too.
     """
 
     def __init__(self, probe: Callable[[float], Awaitable[object]], renew: Callable[[], Awaitable[None]]) -> None:
@@ -93,7 +94,7 @@ class Breaker:
         loop = asyncio.get_running_loop()
         renewed_at = loop.time()
         try:
-            while not await self._answers():
+            while not (await self._answers() or (not self.is_open and await self._answers())):
                 self.is_open = True
                 self._dropped |= self._waiting
                 for call in list(self._waiting):

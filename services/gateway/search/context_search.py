@@ -47,7 +47,7 @@ async def search_in_context(searcher: Searcher, question: Question, wanted: Want
         return InContext(Found())
     loop = asyncio.get_running_loop()
     end = loop.time() + searcher.budget(seconds_left)
-    async with searcher.passed(question.partition, seconds_left):
+    async with searcher.passed(question, seconds_left):
         return await _search(searcher, question, wanted, end)
 
 

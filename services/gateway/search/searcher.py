@@ -130,18 +130,21 @@ class Searcher:
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds_left
-        async with self.passed(question.partition, seconds_left):
+        async with self.passed(question, seconds_left):
             return await self._searched(question, end - loop.time(), may_fail)
 
     @asynccontextmanager
-    async def passed(self, partition: str, seconds_left: float) -> AsyncIterator[None]:
-        """Wait for the partition's turn, and hold it.
+    async def passed(self, question: Question, seconds_left: float) -> AsyncIterator[None]:
+        """Wait for the turn of the question's partition, and hold it.
+
+        Calls that ask the deep tier, too, have places of their own: while it does not answer, they hold up no others.
 
         Errors: Overloaded, also in the place of TiersUnavailable where the wait left the tiers too little time.
         """
         loop = asyncio.get_running_loop()
         started = loop.time()
-        async with self._gate.passed(partition):
+        lane = "deep" if common_pb2.TIER_DEEP in question.tiers else "active"
+        async with self._gate.passed(question.partition, lane):
             waited = loop.time() - started
             try:
                 yield
